@@ -13,7 +13,7 @@ let excludedTests =
     Context.environment["COFFER_TSAN"] == "1"
     ? [
         "Behaviours", "Buckets", "Copies", "Engine", "Faults", "Interop", "Keys", "Pages",
-        "Project", "Records", "Recovery", "Rekey", "Rotation", "Tool", "Verification",
+        "Project", "Records", "Recovery", "Rekey", "Replica", "Rotation", "Tool", "Verification",
     ] : []
 
 let package = Package(
@@ -21,6 +21,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "Coffer", targets: ["Coffer"]),
+        .library(name: "CofferReplica", targets: ["CofferReplica"]),
         .executable(name: "coffer", targets: ["CofferTool"]),
     ],
     traits: [
@@ -53,6 +54,12 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
+            ]
+        ),
+        .target(
+            name: "CofferReplica",
+            dependencies: [
+                "Coffer", .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
         // What the tool needs in C: lines from a person by libedit, if it is installed, which is
@@ -113,7 +120,7 @@ let package = Package(
             name: "CofferTests",
             dependencies: [
                 "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CofferTestPeer",
-                "CofferTool", "DownloadsProgram", "ReadmeProgram", "Workload",
+                "CofferReplica", "CofferTool", "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: excludedTests

@@ -1,0 +1,112 @@
+import Coffer
+import Crypto
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The keys of a replica, all derived from the data key of the file: nothing else opens it.
+///
+/// Each object has a key of its own, derived from its name and a random seed. Owners that race for a
+/// slot seal different bytes for it, and the remote sees those of the loser too, so neither a key
+/// nor a nonce may follow from the slot alone.
+final class ReplicaKeys: Sendable {
+    private let secret: SecretBytes
+    /// The replica's random number.
+    let replica: [UInt8]
+    /// The public name of the key in this replica: 8 bytes.
+    let id: [UInt8]
+    /// An HMAC state with the key of the digest and no data; copied for each page.
+    private let digest: HMAC<SHA256>
+
+    /// - Parameters:
+    ///   - secret: The subkey of the file's data key.
+    ///   - replica: The replica's random number: 16 bytes.
+    init(_ secret: consuming SecretBytes, replica: [UInt8]) {
+        id = secret.expanded(Array("key id".utf8) + replica, byteCount: 8).withUnsafeBytes(
+            Array.init)
+        digest = HMAC<SHA256>(
+            key: secret.expanded(Array("digest".utf8) + replica).symmetricKey())
+        self.secret = secret
+        self.replica = replica
+    }
+
+    // MARK: Objects
+
+    /// A seed that is new for each content: a cloned machine, whose random numbers repeat, does not
+    /// repeat a key for another content.
+    func newSeed(for content: [UInt8]) -> [UInt8] {
+        let key = secret.expanded(Array("seed".utf8) + replica).symmetricKey()
+        var code = HMAC<SHA256>(key: key)
+        code.update(data: [UInt8].random(byteCount: 32))
+        code.update(data: SHA256.hash(data: content).withUnsafeBytes(Array.init))
+        return Array(code.finalize())
+    }
+
+    /// A part of an object that is encrypted by itself, with a key of its own.
+    enum Part: String {
+        case summary
+        case body
+    }
+
+    /// Encrypts a part of an object.
+    ///
+    /// The nonce is zero: each key seals one content.
+    ///
+    /// - Parameters:
+    ///   - before: All bytes of the object before it, which are authenticated too.
+    ///   - seed: New for this content.
+    /// - Returns: Ciphertext and tag.
+    func seal(
+        _ content: [UInt8], _ part: Part, of name: String, after before: [UInt8], seed: [UInt8]
+    ) throws(StoreError) -> [UInt8] {
+        do {
+            let box = try AES.GCM.seal(
+                content, using: key(part, name, seed), nonce: Self.nonce(),
+                authenticating: Array(name.utf8) + before)
+            return Array(box.ciphertext) + Array(box.tag)
+        } catch {
+            throw StoreError(.engine, "a record could not be encrypted", cause: error)
+        }
+    }
+
+    /// A part of an object; `nil` if the bytes are not what a holder of the key wrote there.
+    func open(
+        _ sealed: ArraySlice<UInt8>, _ part: Part, of name: String, after before: [UInt8],
+        seed: [UInt8]
+    ) -> [UInt8]? {
+        guard sealed.count >= Self.overhead else { return nil }
+        let content = try? AES.GCM.open(
+            AES.GCM.SealedBox(
+                nonce: Self.nonce(), ciphertext: sealed.dropLast(Self.overhead),
+                tag: sealed.suffix(Self.overhead)),
+            using: key(part, name, seed), authenticating: Array(name.utf8) + before)
+        return content.map(Array.init)
+    }
+
+    /// Bytes that sealing adds: the tag.
+    static let overhead = 16
+
+    private func key(_ part: Part, _ name: String, _ seed: [UInt8]) -> SymmetricKey {
+        secret.expanded(Array(part.rawValue.utf8) + replica + seed + Array(name.utf8))
+            .symmetricKey()
+    }
+
+    private static func nonce() throws -> AES.GCM.Nonce {
+        try AES.GCM.Nonce(data: [UInt8](repeating: 0, count: 12))
+    }
+
+    // MARK: Pages
+
+    /// What a page adds to the digest of the file.
+    ///
+    /// - Parameter tag: The first 16 bytes of the page's MAC, which names the content: each write of
+    ///   a page encrypts it with a new random vector. Zeros for a page without a MAC.
+    func digest(ofPage number: Int, tag: some Collection<UInt8>) -> UInt128 {
+        var code = digest
+        code.update(data: UInt32(truncatingIfNeeded: number).bigEndianBytes + tag)
+        return UInt128(bigEndianBytes: code.finalize().prefix(16))
+    }
+}

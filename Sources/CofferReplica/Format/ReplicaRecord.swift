@@ -1,0 +1,160 @@
+import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The content of a record, which only a holder of the file's key reads: a summary, and a body.
+///
+/// The summary is encrypted by itself, so that a history can be searched without its pages.
+///
+/// | Offset | Bytes of the summary | |
+/// |--:|--:|---|
+/// | 0 | 8 | milliseconds since 1970, by the owner's clock |
+/// | 8 | 8 | the same by the remote's clock, as it was last told; 0 if it never was |
+/// | 16 | 8 | the salts of the WAL |
+/// | 24 | 4 | how many of its frames are in the replica |
+/// | 28 | 8 | the checksum of the last of these frames |
+/// | 36 | 4 | pages of the file after the record |
+/// | 40 | 16 | digest of all its pages |
+/// | 56 | 1 | bit 0: a commit ends here |
+/// | 57 | 3 | zeros |
+/// | 60 | 4 | bytes of the note: JSON, as `Note` |
+/// | 64 | 4 | pages of the record |
+/// | 68 | 4 | bytes of a page; 0 without pages |
+///
+/// The body has the note, the page numbers of 4 bytes each, and the pages.
+struct ReplicaRecord: Equatable, Sendable {
+    /// How far the WAL is in the replica.
+    struct LogPlace: Equatable, Sendable {
+        /// Both salts of the WAL: 8 bytes.
+        var salt: [UInt8]
+        var frameCount: UInt32
+        /// The running checksum after the last frame: 8 bytes.
+        var checksum: [UInt8]
+
+        /// Before the first commit that a replica has seen.
+        static let none = LogPlace(
+            salt: [UInt8](repeating: 0, count: 8), frameCount: 0,
+            checksum: [UInt8](repeating: 0, count: 8))
+    }
+
+    /// What only some kinds of records have.
+    struct Note: Equatable, Sendable, Codable {
+        /// Of `begin` and `takeover`: who owns the term.
+        var owner: String?
+        /// Of `begin`: how long the owner lets commits wait, in milliseconds.
+        var interval: Int?
+        /// Of `begin`: whether the term begins with no page, and all pages of the file follow. A
+        /// restore begins at such a term.
+        var isWhole: Bool?
+
+        fileprivate static let none = Note()
+    }
+
+    /// A page as it is in the file, still encrypted.
+    struct Page: Equatable, Sendable {
+        let number: UInt32
+        let bytes: [UInt8]
+    }
+
+    var time: Date
+    var remoteTime: Date?
+    var place = LogPlace.none
+    var pageCount: UInt32 = 0
+    var digest: UInt128 = 0
+    var endsCommit = true
+    var note = Note.none
+    var pages: [Page] = []
+
+    /// The most bytes of pages that a record has.
+    static let maximumPageByteCount = 8 << 20
+
+    static let summaryByteCount = 72
+}
+
+extension ReplicaRecord {
+    /// What is encrypted of a record.
+    struct Content: Equatable {
+        var summary: [UInt8]
+        var body: [UInt8]
+    }
+
+    var content: Content {
+        get throws(StoreError) {
+            let note: [UInt8]
+            do {
+                note = self.note == .none ? [] : Array(try JSONEncoder().encode(self.note))
+            } catch {
+                throw StoreError(.engine, "the note of a record cannot be written", cause: error)
+            }
+            let pageByteCount = pages.first?.bytes.count ?? 0
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(Self.summaryByteCount)
+            bytes += Self.milliseconds(time).bigEndianBytes
+            bytes += (remoteTime.map(Self.milliseconds) ?? 0).bigEndianBytes
+            bytes += place.salt + place.frameCount.bigEndianBytes + place.checksum
+            bytes += pageCount.bigEndianBytes + digest.bigEndianBytes
+            bytes += [endsCommit ? 1 : 0, 0, 0, 0]
+            bytes += UInt32(note.count).bigEndianBytes + UInt32(pages.count).bigEndianBytes
+            bytes += UInt32(pageByteCount).bigEndianBytes
+            var body = note
+            body.reserveCapacity(note.count + pages.count * (4 + pageByteCount))
+            for page in pages { body += page.number.bigEndianBytes }
+            for page in pages { body += page.bytes }
+            return Content(summary: bytes, body: body)
+        }
+    }
+
+    /// Reads the summary of a record, without its note and its pages; `nil` if no version of Coffer
+    /// writes such bytes.
+    init?(summary bytes: [UInt8]) {
+        guard bytes.count == Self.summaryByteCount, bytes[56] < 2,
+            bytes[57..<60].allSatisfy({ $0 == 0 })
+        else { return nil }
+        time = Self.date(UInt64(bigEndianAt: 0, of: bytes))
+        let remote = UInt64(bigEndianAt: 8, of: bytes)
+        remoteTime = remote == 0 ? nil : Self.date(remote)
+        place = LogPlace(
+            salt: Array(bytes[16..<24]), frameCount: UInt32(bigEndianAt: 24, of: bytes),
+            checksum: Array(bytes[28..<36]))
+        pageCount = UInt32(bigEndianAt: 36, of: bytes)
+        digest = UInt128(bigEndianAt: 40, of: bytes)
+        endsCommit = bytes[56] == 1
+    }
+
+    /// Reads the content of a record; `nil` if no version of Coffer writes such bytes.
+    init?(_ content: Content) {
+        self.init(summary: content.summary)
+        let (bytes, body) = (content.summary, content.body)
+        let noteByteCount = Int(UInt32(bigEndianAt: 60, of: bytes))
+        let pageTotal = Int(UInt32(bigEndianAt: 64, of: bytes))
+        let pageByteCount = Int(UInt32(bigEndianAt: 68, of: bytes))
+        // No product can overflow: each factor has 32 bits.
+        guard pageByteCount <= 65_536, (pageTotal == 0) == (pageByteCount == 0),
+            body.count == noteByteCount + pageTotal * (4 + pageByteCount)
+        else { return nil }
+        if noteByteCount > 0 {
+            let json = Data(body[..<noteByteCount])
+            guard let note = try? JSONDecoder().decode(Note.self, from: json) else { return nil }
+            self.note = note
+        }
+        let pagesStart = noteByteCount + 4 * pageTotal
+        pages = (0..<pageTotal).map { index in
+            let start = pagesStart + index * pageByteCount
+            return Page(
+                number: UInt32(bigEndianAt: noteByteCount + 4 * index, of: body),
+                bytes: Array(body[start..<start + pageByteCount]))
+        }
+    }
+
+    private static func milliseconds(_ date: Date) -> UInt64 {
+        UInt64(max(0, (date.timeIntervalSince1970 * 1000).rounded()))
+    }
+
+    private static func date(_ milliseconds: UInt64) -> Date {
+        Date(timeIntervalSince1970: Double(milliseconds) / 1000)
+    }
+}

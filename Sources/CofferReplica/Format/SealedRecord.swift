@@ -1,0 +1,96 @@
+import Coffer
+import Crypto
+
+/// A record as a remote keeps it: the header in the clear, and the encrypted content.
+struct SealedRecord: Sendable {
+    let bytes: [UInt8]
+    let slot: Slot
+
+    init(_ bytes: [UInt8], at slot: Slot) {
+        (self.bytes, self.slot) = (bytes, slot)
+    }
+
+    /// Encrypts a record.
+    ///
+    /// - Parameter previous: The hash of the record before.
+    init(
+        _ kind: RecordKind, _ record: ReplicaRecord, at slot: Slot, after previous: [UInt8],
+        by keys: ReplicaKeys
+    ) throws(StoreError) {
+        let content = try record.content
+        let header = RecordHeader(
+            kind, in: keys.replica, at: slot, keyID: keys.id,
+            seed: keys.newSeed(for: content.summary + content.body), after: previous)
+        self.slot = slot
+        var bytes = header.bytes
+        bytes += try keys.seal(
+            content.summary, .summary, of: slot.name, after: bytes, seed: header.seed)
+        bytes += try keys.seal(content.body, .body, of: slot.name, after: bytes, seed: header.seed)
+        self.bytes = bytes
+    }
+
+    /// The bytes of an object that its header and its summary take.
+    static let summaryRange =
+        0..<RecordHeader.byteCount + ReplicaRecord.summaryByteCount + ReplicaKeys.overhead
+
+    /// SHA-256 of all bytes, which the next record has.
+    var hash: [UInt8] { Array(SHA256.hash(data: bytes)) }
+
+    var header: RecordHeader {
+        get throws(StoreError) { try RecordHeader(bytes, at: slot) }
+    }
+
+    /// Decrypts the record.
+    ///
+    /// - Throws: `.wrongKey` for a record under another key; `.remoteOfAnotherStore` for a record of
+    ///   another replica; `.remoteDamaged` for bytes that nobody with the key wrote there.
+    func open(by keys: ReplicaKeys) throws(StoreError) -> (RecordHeader, ReplicaRecord) {
+        let (header, summary) = try openSummary(by: keys)
+        let end = Self.summaryRange.upperBound
+        guard
+            let body = keys.open(
+                bytes[end...], .body, of: slot.name, after: Array(bytes[..<end]),
+                seed: header.seed),
+            let record = ReplicaRecord(.init(summary: summary, body: body))
+        else { throw damaged }
+        return (header, record)
+    }
+
+    /// Decrypts the summary of a record, of which the bytes after it may be missing.
+    ///
+    /// - Returns: The record without its note and its pages.
+    /// - Throws: As `open`.
+    func summary(by keys: ReplicaKeys) throws(StoreError) -> (RecordHeader, ReplicaRecord) {
+        let (header, bytes) = try openSummary(by: keys)
+        guard let record = ReplicaRecord(summary: bytes) else { throw damaged }
+        return (header, record)
+    }
+
+    private func openSummary(
+        by keys: ReplicaKeys
+    ) throws(StoreError) -> (RecordHeader, [UInt8]) {
+        let header = try header
+        guard header.replica == keys.replica else {
+            throw StoreError(
+                .remoteOfAnotherStore, "\(slot.name) is a record of another replica",
+                hint: "Somebody has copied objects between remotes: name the right remote.")
+        }
+        guard header.keyID == keys.id else {
+            throw StoreError(
+                .wrongKey, "\(slot.name) is under another key than the one given",
+                hint: "Records of before a change of the key need the key of then.")
+        }
+        guard bytes.count >= Self.summaryRange.upperBound,
+            let summary = keys.open(
+                bytes[RecordHeader.byteCount..<Self.summaryRange.upperBound], .summary,
+                of: slot.name, after: header.bytes, seed: header.seed)
+        else { throw damaged }
+        return (header, summary)
+    }
+
+    private var damaged: StoreError {
+        StoreError(
+            .remoteDamaged, "\(slot.name) is not as its owner wrote it",
+            hint: "Somebody has changed the object, or the service has damaged it.")
+    }
+}

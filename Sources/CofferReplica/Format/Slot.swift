@@ -1,0 +1,42 @@
+import Coffer
+
+/// The place of a record: slots of a term are filled one after the other, and never again.
+///
+/// A term is the time of one owner. The last record of a term is the takeover by the next owner.
+struct Slot: Hashable, Comparable, Sendable, CustomStringConvertible {
+    let term: UInt64
+    let number: UInt64
+
+    /// The first slot of a replica.
+    static let first = Slot(term: 1, number: 0)
+
+    /// Slots whose number is a multiple of this have a mark or a takeover, which is never deleted:
+    /// so the end of the log is found by reads alone.
+    static let markDistance: UInt64 = 1024
+
+    var next: Slot { Slot(term: term, number: number + 1) }
+
+    var beginningOfNextTerm: Slot { Slot(term: term + 1, number: 0) }
+
+    var isForMark: Bool { number.isMultiple(of: Self.markDistance) }
+
+    /// Where all records are.
+    static let folder = "log/"
+
+    /// The name of the object.
+    var name: String { "\(Self.folder)\(term.paddedHexDigits)/\(number.paddedHexDigits)" }
+
+    /// A position as people write it: term and slot as hex digits.
+    var description: String {
+        "\(String(term, radix: 16))/\(String(number, radix: 16))"
+    }
+
+    static func < (one: Slot, other: Slot) -> Bool {
+        (one.term, one.number) < (other.term, other.number)
+    }
+}
+
+extension UInt64 {
+    /// 16 hex digits, in lower case.
+    fileprivate var paddedHexDigits: String { bigEndianBytes.hexDigits }
+}

@@ -1,0 +1,64 @@
+import Coffer
+
+/// Reads the records of a replica.
+struct LogReader {
+    let access: RemoteAccess
+    let keys: ReplicaKeys
+
+    /// A record as it was found.
+    struct Found: Sendable {
+        let sealed: SealedRecord
+        let header: RecordHeader
+        let record: ReplicaRecord
+
+        var slot: Slot { sealed.slot }
+    }
+
+    /// The last record, with the owner of its term; `nil` for a replica without records.
+    struct End: Sendable {
+        let last: Found
+        /// The owner, by the first record of the term, or by a takeover that nothing follows.
+        let owner: String
+        /// How long the owner lets commits wait.
+        let interval: Duration
+    }
+
+    /// - Throws: As `SealedRecord.open`; errors of the remote.
+    func end() async throws -> End? {
+        guard let slot = try await LogEnd(access: access).last() else { return nil }
+        let last = try await existing(slot)
+        let begin = slot.number == 0 ? last : try await existing(Slot(term: slot.term, number: 0))
+        let owner = last.header.kind == .takeover ? last.record.note.owner : nil
+        return End(
+            last: last, owner: owner ?? begin.record.note.owner ?? "",
+            interval: .milliseconds(begin.record.note.interval ?? 1000))
+    }
+
+    /// A record that must exist.
+    ///
+    /// - Throws: `.remoteDamaged` if it does not; as `SealedRecord.open`.
+    func existing(_ slot: Slot) async throws -> Found {
+        guard let found = try await record(at: slot) else {
+            throw StoreError(
+                .remoteDamaged, "\(slot.name) is missing",
+                hint: "Somebody has deleted it, or the service has lost it.")
+        }
+        return found
+    }
+
+    /// The record of a slot; `nil` if the slot is free.
+    func record(at slot: Slot) async throws -> Found? {
+        guard let bytes = try await access.read(slot.name) else { return nil }
+        let sealed = SealedRecord(bytes, at: slot)
+        let (header, record) = try sealed.open(by: keys)
+        return Found(sealed: sealed, header: header, record: record)
+    }
+
+    /// The header and the summary of a record; `nil` if the slot is free.
+    func summary(at slot: Slot) async throws -> (RecordHeader, ReplicaRecord)? {
+        guard let bytes = try await access.read(slot.name, SealedRecord.summaryRange) else {
+            return nil
+        }
+        return try SealedRecord(bytes, at: slot).summary(by: keys)
+    }
+}

@@ -1,0 +1,155 @@
+import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The owner's end of a replica: writes one record after the other.
+///
+/// A record is acknowledged when its slot has it, and all slots before have theirs. An owner that
+/// finds a foreign record in its slot is *fenced*: it never writes again, and never takes over by
+/// itself.
+actor LogWriter {
+    private let access: RemoteAccess
+    private let keys: ReplicaKeys
+    private let owner: Owner
+    /// The last acknowledged record.
+    private(set) var last: Slot
+    private var hash: [UInt8]
+    /// The remote's time when it was acknowledged.
+    private var acknowledged: Date?
+    private(set) var isFenced = false
+    /// What the replica has: the last record, without its pages.
+    private var state: ReplicaRecord
+
+    /// Who writes.
+    struct Owner: Sendable {
+        /// By default a name of the machine and the path of the file.
+        let name: String
+        /// How long commits wait.
+        let interval: Duration
+        var currentDate: @Sendable () -> Date = { Date.now }
+    }
+
+    private init(
+        _ access: RemoteAccess, _ keys: ReplicaKeys, _ owner: Owner, begin: SealedRecord,
+        _ state: ReplicaRecord
+    ) {
+        (self.access, self.keys, self.owner, self.state) = (access, keys, owner, state)
+        (last, hash, acknowledged) = (begin.slot, begin.hash, access.time)
+    }
+
+    // MARK: Ownership
+
+    /// Begins a term after the last record, or the first of an empty replica.
+    ///
+    /// - Parameters:
+    ///   - end: As it was found; `nil` for a replica without records. The caller has decided that
+    ///     nobody else owns it.
+    ///   - state: What the file is at the begin: `place`, `pageCount` and `digest`.
+    /// - Returns: `nil` if the replica has got another record meanwhile: look again.
+    /// - Throws: `.remoteUnfit` if the remote creates a name twice; errors of the remote.
+    static func begin(
+        after end: LogReader.End?, _ state: ReplicaRecord, as owner: Owner, _ access: RemoteAccess,
+        _ keys: ReplicaKeys
+    ) async throws -> LogWriter? {
+        var first = Slot.first
+        var hash = RecordHeader.nothingBefore
+        if let last = end?.last {
+            first = last.slot.beginningOfNextTerm
+            hash = last.sealed.hash
+            if last.header.kind != .takeover {
+                var takeover = last.record
+                takeover.pages = []
+                takeover.note = ReplicaRecord.Note(owner: owner.name)
+                stamp(&takeover, owner, access)
+                let sealed = try SealedRecord(
+                    .takeover, takeover, at: last.slot.next, after: hash, by: keys)
+                guard
+                    try await access.createProving(sealed.slot.name, sealed.bytes) == .created
+                else { return nil }
+                hash = sealed.hash
+            }
+        }
+        var begin = state
+        begin.pages = []
+        begin.note.owner = owner.name
+        begin.note.interval = Int(owner.interval / .milliseconds(1))
+        stamp(&begin, owner, access)
+        let sealed = try SealedRecord(.begin, begin, at: first, after: hash, by: keys)
+        guard try await access.createProving(first.name, sealed.bytes) == .created else {
+            return nil
+        }
+        begin.note = ReplicaRecord.Note()
+        return LogWriter(access, keys, owner, begin: sealed, begin)
+    }
+
+    private static func stamp(
+        _ record: inout ReplicaRecord, _ owner: Owner, _ access: RemoteAccess
+    ) {
+        record.time = owner.currentDate()
+        record.remoteTime = access.time
+    }
+
+    // MARK: Records
+
+    /// Writes a record into the next slot, and waits until the remote has it.
+    ///
+    /// - Returns: The slot.
+    /// - Throws: `.fenced` if another owner has taken over; errors of the remote that asking again
+    ///   does not cure. The record may be there then: the writer cannot be used any more.
+    func append(_ kind: RecordKind, _ record: ReplicaRecord) async throws -> Slot {
+        if last.next.isForMark { try await put(.mark, state) }
+        return try await put(kind, record)
+    }
+
+    /// Says that the owner has stopped, so that everybody may take over at once.
+    func close() async throws { _ = try await append(.closed, state) }
+
+    @discardableResult
+    private func put(_ kind: RecordKind, _ record: ReplicaRecord) async throws -> Slot {
+        guard !isFenced else { throw fenced }
+        var record = record
+        Self.stamp(&record, owner, access)
+        let sealed = try SealedRecord(kind, record, at: last.next, after: hash, by: keys)
+        guard try await access.create(sealed.slot.name, sealed.bytes) == .created else {
+            isFenced = true
+            throw fenced
+        }
+        if isLate { try await requireLast(sealed) }
+        (last, hash, acknowledged) = (sealed.slot, sealed.hash, access.time)
+        (record.pages, record.note) = ([], ReplicaRecord.Note())
+        state = record
+        return sealed.slot
+    }
+
+    /// How far apart two answers may be by the remote's clock. What is deleted is named a day before.
+    private static let longestPause: TimeInterval = 12 * 3600
+
+    /// Whether records after the last acknowledged one may have been deleted, as on a machine that
+    /// was asleep: then a free slot does not prove that nobody has taken over.
+    private var isLate: Bool {
+        guard let acknowledged, let now = access.time else { return false }
+        return now.timeIntervalSince(acknowledged) > Self.longestPause
+    }
+
+    /// Finds the end from the marks.
+    ///
+    /// - Throws: `.fenced` if this record is not the last one.
+    private func requireLast(_ sealed: SealedRecord) async throws {
+        guard try await LogEnd(access: access).last() == sealed.slot,
+            try await access.read(sealed.slot.name) == sealed.bytes
+        else {
+            isFenced = true
+            throw fenced
+        }
+    }
+
+    private var fenced: StoreError {
+        StoreError(
+            .fenced, "another owner has taken over the replica at \(access.remote.place)",
+            hint: "The store itself goes on. To replicate from here again, take over.")
+    }
+}

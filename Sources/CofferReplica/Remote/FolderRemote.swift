@@ -1,0 +1,234 @@
+import Coffer
+import Dispatch
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A folder as a remote: another disk, or one that several machines mount.
+///
+/// ```swift
+/// let remote = try FolderRemote("/mnt/backups/notes")
+/// ```
+///
+/// Objects are files that only their owner may read. Each is written under another name, synced, and
+/// gets its name by a hard link, which succeeds for one of several creators. A folder that a cloud
+/// service copies between machines is several folders: two machines may both create an object there.
+public struct FolderRemote: Remote {
+    private let path: String
+    private static let queue = DispatchQueue(label: "coffer.remote", attributes: .concurrent)
+
+    /// - Throws: `.notFound` if there is no such folder. It is not made: the disk that it belongs to
+    ///   may not be mounted.
+    public init(_ path: String) throws(StoreError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            let number = errno
+            guard number == ENOENT || number == ENOTDIR else {
+                throw StoreError.system(number, "cannot use the folder \(path)")
+            }
+            throw StoreError(
+                .notFound, "there is no folder \(path)",
+                hint: "Make it, or mount the disk that it is on.")
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw StoreError(.notFound, "\(path) is not a folder")
+        }
+        self.path = path
+    }
+
+    public var place: String { path }
+
+    public func create(
+        _ name: String, _ bytes: [UInt8]
+    ) async throws -> RemoteAnswer<RemoteCreation> {
+        try await blocking { () throws(StoreError) in try self.createNow(name, bytes) }
+    }
+
+    public func read(
+        _ name: String, _ range: Range<Int>?
+    ) async throws -> RemoteAnswer<[UInt8]?> {
+        try await blocking { () throws(StoreError) in
+            RemoteAnswer(try self.readNow(name, range), time: nil)
+        }
+    }
+
+    public func names(withPrefix prefix: String, after name: String) async throws -> [String] {
+        try await blocking { () throws(StoreError) in
+            let all = try self.allNames(below: Self.folder(of: prefix))
+            return Array(all.filter { $0.hasPrefix(prefix) && $0 > name }.sorted().prefix(1000))
+        }
+    }
+
+    public func delete(_ name: String) async throws {
+        try await blocking { () throws(StoreError) in
+            let path = try self.path(of: name)
+            guard unlink(path) == 0 || errno == ENOENT else {
+                throw StoreError.system(errno, "cannot delete \(path)")
+            }
+            try Self.sync(Self.folder(of: path))
+        }
+    }
+
+    private func blocking<T: Sendable>(
+        _ work: @escaping @Sendable () throws(StoreError) -> T
+    ) async throws(StoreError) -> T {
+        let result: Result<T, StoreError> = await withCheckedContinuation { continuation in
+            Self.queue.async { continuation.resume(returning: Result(catching: work)) }
+        }
+        return try result.get()
+    }
+
+    // MARK: Files
+
+    private func createNow(
+        _ name: String, _ bytes: [UInt8]
+    ) throws(StoreError) -> RemoteAnswer<RemoteCreation> {
+        let path = try path(of: name)
+        let folder = Self.folder(of: path)
+        try makeFolder(folder)
+        let temporary = folder + "/" + Self.temporaryPrefix + String(UInt64.random(in: 0 ... .max))
+        defer { unlink(temporary) }
+        let time = try Self.write(bytes, to: temporary)
+        var creation = RemoteCreation.created
+        if link(temporary, path) != 0 {
+            let number = errno
+            // A network file system may report an error of a link that it has made.
+            var status = stat()
+            let isMade = lstat(temporary, &status) == 0 && status.st_nlink == 2
+            guard isMade || number == EEXIST else { throw Self.notLinked(number, path) }
+            if !isMade { creation = .exists }
+        }
+        // Also if it exists: the one that made it may have lost its power before.
+        try Self.sync(folder)
+        return RemoteAnswer(creation, time: time)
+    }
+
+    private static func notLinked(_ number: Int32, _ path: String) -> StoreError {
+        guard [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number) else {
+            return StoreError.system(number, "cannot make \(path)")
+        }
+        return StoreError(
+            .remoteUnfit, "the file system of \(path) has no hard links",
+            hint: "Choose a folder on another file system.")
+    }
+
+    /// Makes a new file and syncs it.
+    ///
+    /// - Returns: When the file was changed, by the clock of its file system.
+    private static func write(_ bytes: [UInt8], to path: String) throws(StoreError) -> Date {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw StoreError.system(errno, "cannot make \(path)") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard bytes.withUnsafeBytes({ PositionedIO.write($0, to: descriptor, at: 0) }),
+            fsync(descriptor) == 0, fstat(descriptor, &status) == 0
+        else { throw StoreError.system(errno, "cannot write \(path)") }
+        #if canImport(Darwin)
+        let time = status.st_mtimespec
+        #else
+        let time = status.st_mtim
+        #endif
+        return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+    }
+
+    private func readNow(_ name: String, _ range: Range<Int>?) throws(StoreError) -> [UInt8]? {
+        let path = try path(of: name)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            guard errno == ENOENT || errno == ENOTDIR else {
+                throw StoreError.system(errno, "cannot read \(path)")
+            }
+            // The root may be gone, which does not mean that it never had the object.
+            var status = stat()
+            guard stat(self.path, &status) == 0 else {
+                throw StoreError.system(errno, "cannot use the folder \(self.path)")
+            }
+            return nil
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw StoreError(.remoteUnfit, "\(path) is not a plain file")
+        }
+        let part = (range ?? 0..<Int(status.st_size)).clamped(to: 0..<Int(status.st_size))
+        var count: Int?
+        let bytes = [UInt8](unsafeUninitializedCapacity: part.count) { buffer, filled in
+            count = PositionedIO.read(
+                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor,
+                at: off_t(part.lowerBound))
+            filled = count ?? 0
+        }
+        guard count == part.count else { throw StoreError.system(errno, "cannot read \(path)") }
+        return bytes
+    }
+
+    private static let temporaryPrefix = ".new-"
+
+    private func allNames(below folder: String) throws(StoreError) -> [String] {
+        let path = folder.isEmpty ? path : self.path + "/" + folder
+        guard let stream = opendir(path) else {
+            if errno == ENOENT, !folder.isEmpty { return [] }
+            throw StoreError.system(errno, "cannot list \(path)")
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) {
+                    String(cString: $0)
+                }
+            }
+            guard !name.hasPrefix(".") else { continue }
+            let whole = folder.isEmpty ? name : folder + "/" + name
+            var status = stat()
+            guard lstat(self.path + "/" + whole, &status) == 0 else { continue }
+            switch status.st_mode & S_IFMT {
+            case S_IFDIR: names += try allNames(below: whole)
+            case S_IFREG: names.append(whole)
+            default: continue
+            }
+        }
+        return names
+    }
+
+    /// Makes a folder and those above it, but not the remote's own.
+    private func makeFolder(_ folder: String) throws(StoreError) {
+        var status = stat()
+        guard stat(folder, &status) != 0 else { return }
+        if folder.utf8.count > path.utf8.count { try makeFolder(Self.folder(of: folder)) }
+        guard folder != path, mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+            throw StoreError.system(errno, "cannot make the folder \(folder)")
+        }
+        try Self.sync(Self.folder(of: folder))
+    }
+
+    private static func sync(_ folder: String) throws(StoreError) {
+        let descriptor = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+        guard descriptor >= 0 else { throw StoreError.system(errno, "cannot sync \(folder)") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw StoreError.system(errno, "cannot sync \(folder)")
+        }
+    }
+
+    private func path(of name: String) throws(StoreError) -> String {
+        try RemoteName.require(name)
+        return path + "/" + name
+    }
+
+    /// The part before the last slash; empty without a slash.
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+    }
+}

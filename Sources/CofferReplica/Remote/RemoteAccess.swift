@@ -1,0 +1,111 @@
+import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A remote whose answers may be late or lost.
+///
+/// Asks again until an answer says what became of an object, and remembers the remote's time.
+final class RemoteAccess: Sendable {
+    let remote: any Remote
+    private let clock: RemoteClock
+    private let patience: Patience
+
+    /// How long to ask again.
+    struct Patience: Sendable {
+        /// The pause after the first failure; each later one is twice as long.
+        var firstPause = Duration.milliseconds(200)
+        var longestPause = Duration.seconds(30)
+        /// From when on a failure is thrown; `nil` to ask for ever.
+        var limit: Duration?
+        var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+        /// Called with each failure, before the pause.
+        var failed: @Sendable (any Error) -> Void = { _ in }
+    }
+
+    init(_ remote: any Remote, patience: Patience = Patience()) {
+        (self.remote, self.patience) = (remote, patience)
+        clock = RemoteClock()
+    }
+
+    /// The newest time that the remote has told; `nil` if it never has.
+    var time: Date? { clock.time }
+
+    /// Creates an object, whatever answers are lost.
+    ///
+    /// - Returns: `.created` if the object has these bytes, even if an earlier try has made it.
+    ///   `.exists` if it has others.
+    /// - Throws: `CancellationError`; errors of the remote that asking again does not cure.
+    func create(_ name: String, _ bytes: [UInt8]) async throws -> RemoteCreation {
+        try await asking {
+            let answer = try await remote.create(name, bytes)
+            clock.note(answer.time)
+            guard answer.value == .exists else { return .created }
+            // An earlier try may have made it, and its answer was lost.
+            let found = try await remote.read(name)
+            clock.note(found.time)
+            guard let object = found.value else {
+                throw StoreError(
+                    .remoteUnfit, "\(remote.place) says that \(name) exists, and does not have it")
+            }
+            return object == bytes ? .created : .exists
+        }
+    }
+
+    /// Creates an object twice: the second time must be refused, so that a remote which ignores
+    /// conditions is noticed.
+    ///
+    /// - Throws: `.remoteUnfit` for such a remote; as `create`.
+    func createProving(_ name: String, _ bytes: [UInt8]) async throws -> RemoteCreation {
+        guard try await create(name, bytes) == .created else { return .exists }
+        let second = try await asking { try await remote.create(name, bytes) }
+        clock.note(second.time)
+        guard second.value == .exists else {
+            throw StoreError(
+                .remoteUnfit, "\(remote.place) let an object take a name that was taken",
+                hint: "Choose a service that refuses to create an object twice.")
+        }
+        return .created
+    }
+
+    /// The bytes of an object, or a part; `nil` if there is no such object.
+    func read(_ name: String, _ range: Range<Int>? = nil) async throws -> [UInt8]? {
+        let answer = try await asking { try await remote.read(name, range) }
+        clock.note(answer.time)
+        return answer.value
+    }
+
+    func exists(_ name: String) async throws -> Bool { try await read(name, 0..<1) != nil }
+
+    /// Some names, as the remote lists them: only a hint.
+    func names(withPrefix prefix: String, after name: String) async throws -> [String] {
+        try await asking { try await remote.names(withPrefix: prefix, after: name) }
+    }
+
+    private func asking<T>(_ work: () async throws -> T) async throws -> T {
+        var pause = patience.firstPause
+        var waited = Duration.zero
+        while true {
+            do {
+                return try await work()
+            } catch {
+                guard Self.mayPass(error) else { throw error }
+                patience.failed(error)
+                if let limit = patience.limit, waited + pause > limit { throw error }
+                try await patience.sleep(pause)
+                waited += pause
+                pause = min(pause * 2, patience.longestPause)
+            }
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    private static func mayPass(_ error: any Error) -> Bool {
+        if error is CancellationError { return false }
+        guard let error = error as? StoreError else { return true }
+        return [.remoteUnavailable, .io, .full, .busy, .tooManyFiles].contains(error.code)
+    }
+}

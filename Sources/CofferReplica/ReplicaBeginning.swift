@@ -1,0 +1,106 @@
+import Coffer
+
+/// The beginning of a replication: what the remote has, whether it may be taken over, and with which
+/// pages it goes on.
+struct ReplicaBeginning {
+    let store: Store
+    let source: ReplicaSource
+    let access: RemoteAccess
+    let options: ReplicaOptions
+
+    /// How often another record may come in between.
+    private static let tryCount = 100
+
+    func run() async throws -> Replica {
+        let description = try await description()
+        guard description.saltBytes == source.salt,
+            description.profile == source.profileName,
+            description.pageByteCount == source.pageByteCount
+        else {
+            throw StoreError(
+                .remoteOfAnotherStore, "\(access.remote.place) has the replica of another file",
+                hint: "Give each store a remote of its own, such as a folder or a prefix.")
+        }
+        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
+        let reader = LogReader(access: access, keys: keys)
+        let owner = LogWriter.Owner(
+            name: options.ownerName(of: source.path), interval: options.interval,
+            currentDate: options.currentDate)
+        let rule = OwnershipRule(access: access, owner: owner, sleep: options.sleep)
+        for _ in 0..<Self.tryCount {
+            let end = try await reader.end()
+            if let end { try await LogEnd(access: access).requireNothing(after: end.last.slot) }
+            if let end, !options.takesOver { try await rule.requireFree(end) }
+            let known = try await known(end, reader)
+            var state = ReplicaRecord(time: options.currentDate())
+            state.note.isWhole = known == nil
+            state.pageCount = UInt32(known?.count ?? 0)
+            state.digest = known?.digest ?? 0
+            let writer = try await LogWriter.begin(after: end, state, as: owner, access, keys)
+            guard let writer else { continue }
+            let slot = await writer.last
+            return Replica(
+                store, source, keys, writer, options, tags: known ?? PageTags(),
+                position: known == nil ? nil : ReplicaPosition(slot))
+        }
+        throw StoreError(
+            .ownedElsewhere, "another owner writes to \(access.remote.place) all the time",
+            hint: "Stop it first.")
+    }
+
+    /// The description of the replica, which is made if the remote is empty.
+    private func description() async throws -> ReplicaDescription {
+        let place = access.remote.place
+        if let bytes = try await access.read(ReplicaDescription.name) {
+            return try ReplicaDescription(bytes, at: place)
+        }
+        let new = ReplicaDescription(
+            salt: source.salt, profile: source.profileName, pageByteCount: source.pageByteCount)
+        if try await access.createProving(ReplicaDescription.name, new.bytes) == .created {
+            return new
+        }
+        guard let bytes = try await access.read(ReplicaDescription.name) else {
+            throw StoreError(.remoteUnfit, "\(place) has lost an object that it has just had")
+        }
+        return try ReplicaDescription(bytes, at: place)
+    }
+
+    /// The tags of the pages that the replica has; `nil` if they are not known.
+    ///
+    /// The file shows them if it is as the last record says.
+    ///
+    /// - Throws: `.remoteAhead` if it is as an earlier record says.
+    private func known(_ end: LogReader.End?, _ reader: LogReader) async throws -> PageTags? {
+        guard let end else { return nil }
+        let last = end.last.record
+        let tags = try await tags(reader.keys)
+        if last.endsCommit, tags.count == Int(last.pageCount), tags.digest == last.digest {
+            return tags
+        }
+        guard !options.keepsFile else { return nil }
+        let search = HistorySearch(reader: reader, end: end.last.slot)
+        guard let position = try await search.position(of: tags) else { return nil }
+        throw StoreError(
+            .remoteAhead,
+            "\(source.path) is as it was at \(position), and the replica at "
+                + "\(access.remote.place) has later commits",
+            hint: "Was an old copy put back? Restore the replica to a new file to have the later "
+                + "commits, or keep the file: they stay in the replica, and can be restored by "
+                + "their position.")
+    }
+
+    /// The tags of all pages of the file.
+    private func tags(_ keys: ReplicaKeys) async throws -> PageTags {
+        let store = store
+        return try await Store.offPool { cancellation in
+            try store.withPages(cancellation) { snapshot in
+                var tags = PageTags()
+                tags.reserve(snapshot.pageCount)
+                for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
+                    tags.append(try snapshot.tag(ofPage: number), keys)
+                }
+                return tags
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One run of a restore from a remote.
+///
+/// 1. The end of the replica is found, and the last term before it that begins with no page.
+/// 2. From there on each record is read, decrypted and checked against the one before. The pages of
+///    a commit are written when its last record is there.
+/// 3. The tags of all pages are compared with the digest of the last commit: it finds a lost page
+///    that has an older content, which its MAC does not show.
+/// 4. Every page is authenticated, and SQLite checks the structure. Then the file gets its name.
+struct ReplicaRestoration {
+    let access: RemoteAccess
+    let path: String
+    let moment: ReplicaMoment
+    let configuration: Configuration
+
+    /// What the file has after a commit.
+    private struct Commit {
+        let position: ReplicaPosition
+        let pageCount: Int
+        let digest: UInt128
+        let time: Date
+    }
+
+    func run(key: consuming StoreKey) async throws -> ReplicaRestoreReport {
+        let place = access.remote.place
+        guard let bytes = try await access.read(ReplicaDescription.name) else {
+            throw StoreError(
+                .notFound, "there is no replica at \(place)",
+                hint: "Name the remote that a store was replicated to.")
+        }
+        let description = try ReplicaDescription(bytes, at: place)
+        let target = Target(
+            try ReplicaTarget(
+                at: path, key: key, salt: description.saltBytes, profile: description.profile,
+                pageByteCount: description.pageByteCount, configuration: configuration))
+        let keys = ReplicaKeys(target.file.secret(), replica: description.replicaNumber)
+        let reader = LogReader(access: access, keys: keys)
+        guard let end = try await reader.end()?.last.slot else {
+            throw StoreError(.notFound, "the replica at \(place) has no records yet")
+        }
+        if case .position = moment.kind {
+        } else {
+            try await LogEnd(access: access).requireNothing(after: end)
+        }
+        let commit = try await fill(
+            target.file, RecordChain(reader: reader, end: end), reader, description.pageByteCount)
+        return try await Store.offPool { [path] cancellation in
+            try Self.require(target.file, has: commit, keys, cancellation)
+            let copy = try target.file.adopt(pageCount: commit.pageCount, cancellation)
+            return ReplicaRestoreReport(
+                path: path, position: commit.position, time: commit.time, copy: copy)
+        }
+    }
+
+    /// The file, which one task after the other uses.
+    private struct Target: @unchecked Sendable {
+        // Unchecked because of the file: the tasks that have it run one after the other.
+        let file: ReplicaTarget
+
+        init(_ file: ReplicaTarget) {
+            self.file = file
+        }
+    }
+
+    // MARK: Records
+
+    /// Writes the pages of all records up to the moment.
+    ///
+    /// - Returns: The last commit.
+    private func fill(
+        _ file: ReplicaTarget, _ chain: RecordChain, _ reader: LogReader, _ pageByteCount: Int
+    ) async throws -> Commit {
+        var last = chain.end
+        if case .position(let position) = moment.kind {
+            guard position.slot <= last else { throw tooNew(position, last) }
+            last = position.slot
+        }
+        var term = last.term
+        while term > 0 {
+            let begin = try await reader.existing(Slot(term: term, number: 0))
+            if begin.record.note.isWhole == true {
+                try file.cut(to: 0)
+                let found = try await fill(file, chain, from: begin.slot, to: last, pageByteCount)
+                if let found { return found }
+                if case .position(let position) = moment.kind { throw notACommit(position) }
+                // No commit of it ended: what came before it counts.
+                last = Slot(term: term - 1, number: .max)
+            }
+            term -= 1
+        }
+        throw StoreError(
+            .notFound, "the replica at \(access.remote.place) has no whole commit of that time",
+            hint: "Its first transfer may not have ended. Choose another moment.")
+    }
+
+    private func fill(
+        _ file: ReplicaTarget, _ chain: RecordChain, from first: Slot, to last: Slot,
+        _ pageByteCount: Int
+    ) async throws -> Commit? {
+        var commit: Commit?
+        var pending: [PageSpool] = []
+        try await chain.follow(from: first) { found in
+            guard found.slot <= last else { return false }
+            let record = found.record
+            if case .time(let limit) = moment.kind, record.time > limit { return false }
+            // Another owner does not end the commit of the one before.
+            if found.header.kind == .begin { pending = [] }
+            guard found.header.kind == .segment else { return true }
+            let spool = PageSpool(pageByteCount: pageByteCount, beside: path)
+            for page in record.pages {
+                guard page.bytes.count == pageByteCount, page.number > 0 else {
+                    throw StoreError(.remoteDamaged, "\(found.slot.name) has pages of another size")
+                }
+                try spool.append(page.bytes, Int(page.number))
+            }
+            pending.append(spool)
+            guard record.endsCommit else { return true }
+            for spool in pending {
+                for start in stride(from: 0, to: spool.count, by: 256) {
+                    let pages = try spool.pages(start..<min(start + 256, spool.count))
+                    for page in pages { try file.write(page.bytes, at: Int(page.number)) }
+                }
+            }
+            pending = []
+            try file.cut(to: Int(record.pageCount))
+            commit = Commit(
+                position: ReplicaPosition(found.slot), pageCount: Int(record.pageCount),
+                digest: record.digest, time: record.time)
+            return true
+        }
+        if case .position(let position) = moment.kind, let found = commit,
+            found.position != position
+        {
+            throw notACommit(position)
+        }
+        return commit
+    }
+
+    private func tooNew(_ position: ReplicaPosition, _ last: Slot) -> StoreError {
+        StoreError(
+            .notFound,
+            "the replica at \(access.remote.place) ends at \(last), before \(position)",
+            hint: "The remote has lost its newest records, or hides them.")
+    }
+
+    private func notACommit(_ position: ReplicaPosition) -> StoreError {
+        StoreError(
+            .notFound, "no commit ends at \(position)",
+            hint: "Name a position that Coffer has printed, or a time.")
+    }
+
+    // MARK: Proof
+
+    private static func require(
+        _ file: ReplicaTarget, has commit: Commit, _ keys: ReplicaKeys, _ cancellation: Cancellation
+    ) throws {
+        var tags = PageTags()
+        for number in stride(from: 1, through: commit.pageCount, by: 1) {
+            if number & 0xfff == 0, cancellation.isCancelled { throw CancellationError() }
+            tags.append(try file.tag(ofPage: number), keys)
+        }
+        guard tags.digest == commit.digest else {
+            throw StoreError(
+                .remoteDamaged, "the pages of the replica are not those that its owner had",
+                hint: "Records of the replica are missing. Restore an earlier moment.")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Which state of a store a restore makes.
+///
+/// ```swift
+/// try await Store.restore(from: remote, to: "notes.db", key: key, at: .time(noon))
+/// ```
+public struct ReplicaMoment: Sendable {
+    enum Kind {
+        case newest
+        case position(ReplicaPosition)
+        case time(Date)
+    }
+
+    let kind: Kind
+
+    /// The newest commit that the remote has.
+    public static let newest = ReplicaMoment(kind: .newest)
+
+    /// The commit at a position.
+    public static func position(_ position: ReplicaPosition) -> ReplicaMoment {
+        ReplicaMoment(kind: .position(position))
+    }
+
+    /// The last commit before the first one that is later than a time, by the clock of the machine
+    /// that sent it.
+    public static func time(_ time: Date) -> ReplicaMoment { ReplicaMoment(kind: .time(time)) }
+}
+
+/// The result of `Store.restore` from a remote.
+public struct ReplicaRestoreReport: Sendable {
+    /// The path of the restored store.
+    public let path: String
+    /// The position that was restored.
+    public let position: ReplicaPosition
+    /// When its commit was sent, by the clock of the machine that sent it.
+    public let time: Date
+    /// The content of the restored store, which was checked.
+    public let copy: CopyReport
+}
+
+extension Store {
+    /// Makes a store from a replica.
+    ///
+    /// ```swift
+    /// let report = try await Store.restore(from: remote, to: "notes.db", key: key)
+    /// print(report.position, report.copy.rowCount)
+    /// ```
+    ///
+    /// Nothing is believed: each record must follow the one before, all pages together must have
+    /// the digest that the owner has sealed, each page its MAC, and SQLite checks the structure.
+    /// Only then the file gets its name. After a failure there is no file.
+    ///
+    /// - Parameters:
+    ///   - remote: Where a store was replicated to. It is only read.
+    ///   - path: Of the new store. Nothing may be there.
+    ///   - key: Of the store that was replicated.
+    ///   - moment: Which of its states.
+    ///   - configuration: How to open the new store for its check.
+    /// - Throws: `StoreError` `.notFound` if there is no replica, or none of that moment;
+    ///   `.wrongKey`; `.remoteDamaged` if records are missing or changed; `.damaged` if the pages or
+    ///   the structure are not sound; `.alreadyExists`; `.needsNewerEngine`; `.full`, `.io`;
+    ///   `.remoteDenied`; `CancellationError`. While the remote cannot be reached the call waits.
+    /// - Complexity: O(*records* and *pages*): every record since the last transfer of all pages is
+    ///   read.
+    @discardableResult
+    public static func restore(
+        from remote: any Remote, to path: String, key: consuming StoreKey,
+        at moment: ReplicaMoment = .newest, configuration: Configuration = .init()
+    ) async throws -> ReplicaRestoreReport {
+        try await ReplicaRestoration(
+            access: RemoteAccess(remote), path: path, moment: moment, configuration: configuration
+        ).run(key: key)
+    }
+}

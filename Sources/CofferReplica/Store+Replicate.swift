@@ -1,0 +1,47 @@
+import Coffer
+import Synchronization
+
+extension Store {
+    /// Replicates this store to a remote, from now on and until `Replica.close()`.
+    ///
+    /// ```swift
+    /// let replica = try await store.replicate(to: FolderRemote("/mnt/backups/notes"))
+    /// ```
+    ///
+    /// The remote is proven first: it must refuse to create a name twice. The replica goes on with
+    /// what the remote has of this store. If that is unknown, all pages are sent.
+    ///
+    /// - Returns: The replica, after everything committed before the call is in the remote.
+    /// - Throws: `StoreError` `.remoteUnfit`; `.remoteDenied`; `.remoteOfAnotherStore`;
+    ///   `.ownedElsewhere` if another owner replicates to this remote, unless
+    ///   `options.takesOver`; `.remoteAhead` if the file is as it was at an earlier position, unless
+    ///   `options.keepsFile`; `.wrongKey` if the last record is under another key; `.remoteDamaged`;
+    ///   `.unsupported` for a store in memory and for one with a keyring; otherwise as
+    ///   `Replica.caughtUp()`.
+    /// - Complexity: O(*pages*).
+    public func replicate(
+        to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()
+    ) async throws -> Replica {
+        let source = try replicaSource()
+        let access = RemoteAccess(remote, patience: options.patience)
+        try await ProvenRemotes.require(remote)
+        let beginning = ReplicaBeginning(
+            store: self, source: source, access: access, options: options)
+        let replica = try await beginning.run()
+        try await replica.caughtUp()
+        await replica.begin()
+        return replica
+    }
+}
+
+/// The remotes that this process has proven.
+private enum ProvenRemotes {
+    private static let places = Mutex<Set<String>>([])
+
+    static func require(_ remote: any Remote) async throws {
+        let place = "\(type(of: remote)) \(remote.place)"
+        guard places.withLock({ !$0.contains(place) }) else { return }
+        try await RemoteProof(remote).run()
+        places.withLock { _ = $0.insert(place) }
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+@testable import CofferReplica
+
+@Suite struct FolderRemoteTests {
+    private let folder: TemporaryFolder
+    private let remote: FolderRemote
+
+    init() throws {
+        folder = try TemporaryFolder()
+        remote = try FolderRemote(folder.url.path)
+    }
+
+    @Test func `an object is created once, and reads as it was written`() async throws {
+        #expect(try await remote.read("log/1/2").value == nil)
+        let created = try await remote.create("log/1/2", Array(1...9))
+        #expect(created.value == .created)
+        #expect(abs(try #require(created.time).timeIntervalSinceNow) < 60)
+        #expect(try await remote.create("log/1/2", [4]).value == .exists)
+        #expect(try await remote.read("log/1/2").value == Array(1...9))
+        #expect(try await remote.read("log/1/2", 3..<5).value == [4, 5])
+        #expect(try await remote.read("log/1/2", 7..<50).value == [8, 9])
+        #expect(try await remote.read("log/1/2", 70..<80).value == [])
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("log/1/2"))
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+
+    @Test func `names are sorted, and unfinished files are not among them`() async throws {
+        for name in ["log/2/b", "log/1/a", "store", "log/1/b"] {
+            _ = try await remote.create(name, [1])
+        }
+        try Data().write(to: folder.url.appending(path: "log/1/.new-77"))
+        #expect(
+            try await remote.names(withPrefix: "log/", after: "") == [
+                "log/1/a", "log/1/b", "log/2/b",
+            ])
+        #expect(try await remote.names(withPrefix: "log/1", after: "log/1/a") == ["log/1/b"])
+        #expect(try await remote.names(withPrefix: "none/", after: "") == [])
+        try await remote.delete("log/1/b")
+        try await remote.delete("log/1/b")
+        #expect(try await remote.names(withPrefix: "log/1", after: "") == ["log/1/a"])
+    }
+
+    @Test(arguments: [
+        "", "/a", "a/", "a//b", "../a", "a/../b", ".new-1", "A", "a b", "ä",
+        String(repeating: "a", count: 201),
+    ])
+    func `a name that could be another file is refused`(name: String) async throws {
+        let error = await #expect(throws: StoreError.self) { try await remote.create(name, [1]) }
+        #expect(error?.code == .misuse)
+    }
+
+    @Test func `a folder that is missing is not made, and one that vanishes is an error`()
+        async throws
+    {
+        let missing = #expect(throws: StoreError.self) {
+            try FolderRemote(folder.path("missing"))
+        }
+        #expect(missing?.code == .notFound)
+        #expect(missing?.hint?.contains("mount") == true)
+        try Data().write(to: folder.url.appending(path: "file"))
+        #expect(throws: StoreError.self) { try FolderRemote(folder.path("file")) }
+        let lower = folder.url.appending(path: "lower")
+        try FileManager.default.createDirectory(at: lower, withIntermediateDirectories: false)
+        let other = try FolderRemote(lower.path)
+        try FileManager.default.removeItem(at: lower)
+        await #expect(throws: StoreError.self) { try await other.create("log/1", [1]) }
+        await #expect(throws: StoreError.self) { try await other.read("log/1") }
+        #expect(!FileManager.default.fileExists(atPath: lower.path))
+    }
+
+    @Test func `a link in the place of an object is not followed`() async throws {
+        let secret = folder.url.appending(path: "secret")
+        try Data([1, 2, 3]).write(to: secret)
+        try FileManager.default.createSymbolicLink(
+            at: folder.url.appending(path: "store"), withDestinationURL: secret)
+        await #expect(throws: StoreError.self) { try await remote.read("store") }
+        #expect(try await remote.create("store", [9]).value == .exists)
+        #expect(try Data(contentsOf: secret) == Data([1, 2, 3]))
+    }
+}

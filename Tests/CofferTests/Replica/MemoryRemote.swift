@@ -1,0 +1,116 @@
+import Foundation
+import Synchronization
+import Workload
+
+@testable import Coffer
+@testable import CofferReplica
+
+/// A remote in memory, which fails, forgets to answer, or lies, as it is told.
+final class MemoryRemote: Remote {
+    struct Defects: Sendable {
+        /// Of a hundred calls, so many fail: half of them after they had their effect.
+        var failurePercentage = 0
+        /// Of a hundred objects whose name is taken, so many take it all the same.
+        var overwritePercentage = 0
+    }
+
+    private struct State {
+        var objects: [String: [UInt8]] = [:]
+        var random: SeededGenerator
+        var now = Date(timeIntervalSince1970: 1_900_000_000)
+        var readCount = 0
+    }
+
+    private let defects: Defects
+    private let state: Mutex<State>
+
+    init(_ defects: Defects = Defects(), seed: UInt64 = 1) {
+        self.defects = defects
+        state = Mutex(State(random: SeededGenerator(seed: seed)))
+    }
+
+    var place: String { "memory" }
+
+    /// How many objects or parts of them were read.
+    var readCount: Int { state.withLock { $0.readCount } }
+
+    var objects: [String: [UInt8]] {
+        get { state.withLock { $0.objects } }
+        set { state.withLock { $0.objects = newValue } }
+    }
+
+    func advance(_ seconds: TimeInterval) { state.withLock { $0.now += seconds } }
+
+    func create(
+        _ name: String, _ bytes: [UInt8]
+    ) async throws -> RemoteAnswer<RemoteCreation> {
+        await Task.yield()
+        return try state.withLock { state in
+            let failure = try self.failure(&state)
+            var creation = RemoteCreation.created
+            if state.objects[name] != nil,
+                Int.random(in: 0..<100, using: &state.random) >= defects.overwritePercentage
+            {
+                creation = .exists
+            } else {
+                state.objects[name] = bytes
+            }
+            if failure { throw CocoaError(.fileReadUnknown) }
+            return RemoteAnswer(creation, time: state.now)
+        }
+    }
+
+    func read(_ name: String, _ range: Range<Int>?) async throws -> RemoteAnswer<[UInt8]?> {
+        await Task.yield()
+        return try state.withLock { state in
+            if try failure(&state) { throw CocoaError(.fileReadUnknown) }
+            state.readCount += 1
+            let object = state.objects[name]
+            let part = object.map { bytes in
+                range.map { Array(bytes[$0.clamped(to: 0..<bytes.count)]) } ?? bytes
+            }
+            return RemoteAnswer(part, time: state.now)
+        }
+    }
+
+    func names(withPrefix prefix: String, after name: String) async throws -> [String] {
+        objects.keys.filter { $0.hasPrefix(prefix) && $0 > name }.sorted()
+    }
+
+    func delete(_ name: String) async throws { objects[name] = nil }
+
+    /// Whether a call fails after its effect; throws if it fails before.
+    private func failure(_ state: inout State) throws -> Bool {
+        guard Int.random(in: 0..<100, using: &state.random) < defects.failurePercentage else {
+            return false
+        }
+        if Bool.random(using: &state.random) { throw CocoaError(.fileReadUnknown) }
+        return true
+    }
+}
+
+extension ReplicaKeys {
+    static func testing(_ byte: UInt8 = 7) -> ReplicaKeys {
+        ReplicaKeys(
+            SecretBytes([UInt8](repeating: byte, count: 32)),
+            replica: [UInt8](repeating: 9, count: 16))
+    }
+}
+
+extension RemoteAccess {
+    /// Asks again at once.
+    static func testing(_ remote: any Remote) -> RemoteAccess {
+        RemoteAccess(remote, patience: Patience(sleep: { _ in await Task.yield() }))
+    }
+}
+
+extension ReplicaRecord {
+    /// A record with one page that has the number in each of its bytes.
+    static func numbered(_ number: UInt32) -> ReplicaRecord {
+        ReplicaRecord(
+            time: Date(timeIntervalSince1970: 1_800_000_000),
+            pages: [
+                Page(number: number, bytes: [UInt8](repeating: UInt8(number & 255), count: 512))
+            ])
+    }
+}

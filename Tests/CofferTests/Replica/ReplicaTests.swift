@@ -1,0 +1,446 @@
+import Foundation
+import Testing
+import Workload
+
+@testable import Coffer
+@testable import CofferReplica
+
+@Suite(.againstHanging, .onOwnThreads) struct ReplicaTests {
+    private let folder: TemporaryFolder
+    private let remote = MemoryRemote()
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private var options: ReplicaOptions {
+        var options = ReplicaOptions()
+        options.interval = .seconds(3600)
+        options.owner = "tests"
+        options.patience.sleep = { _ in await Task.yield() }
+        return options
+    }
+
+    private func open(
+        _ name: String = "store.db", _ mode: Configuration.JournalMode = .wal
+    ) throws -> Store {
+        try Store(path: folder.path(name), key: .numbered(1), configuration: .testing(mode))
+    }
+
+    /// A replica whose end does not wait for the next test of this process.
+    private func replicate(_ store: Store, to remote: MemoryRemote? = nil) async throws -> Replica {
+        var options = options
+        options.sleep = { _ in throw CancellationError() }
+        return try await store.replicate(to: remote ?? self.remote, options)
+    }
+
+    @discardableResult
+    private func restore(
+        _ name: String, at moment: ReplicaMoment = .newest, key: UInt8 = 1,
+        from remote: MemoryRemote? = nil
+    ) async throws -> ReplicaRestoreReport {
+        try await Store.restore(
+            from: remote ?? self.remote, to: folder.path(name), key: .numbered(key), at: moment,
+            configuration: .testing())
+    }
+
+    private func values(_ name: String) throws -> [Int] {
+        let store = try open(name)
+        defer { try? store.close() }
+        return try store.read { tx in try tx.rows("SELECT v FROM t").map { try $0.get(0) } }
+    }
+
+    private func insert(_ value: Int, in store: Store) throws {
+        try store.write { tx in
+            try tx.execute("INSERT INTO t VALUES (\(value), randomblob(3000))")
+        }
+    }
+
+    private func makeTable(in store: Store) throws {
+        try store.write { tx in try tx.execute("CREATE TABLE t(v, filler)") }
+    }
+
+    @Test(arguments: journalModes)
+    func `every position of a history restores as the store was then`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let store = try open("store.db", mode)
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        var positions: [(ReplicaPosition, [Int])] = []
+        for value in 1...12 {
+            try insert(value, in: store)
+            if value == 6 {
+                try await store.write { tx in
+                    try tx.execute("DELETE FROM t WHERE v < 4")
+                }
+            }
+            if value == 8 { try await store.compact() }
+            positions.append(
+                (try await replica.caughtUp(), value < 6 ? Array(1...value) : Array(4...value)))
+        }
+        #expect(positions.map(\.0) == positions.map(\.0).sorted())
+        try await replica.close()
+        try await store.close()
+        for (index, (position, expected)) in positions.enumerated() {
+            let report = try await restore("copy\(index)", at: .position(position))
+            #expect(report.position == position)
+            #expect(try values("copy\(index)").sorted() == expected)
+            #expect(ReplicaPosition("\(position)") == position)
+        }
+        try await restore("newest")
+        #expect(try Dump.store(folder.path("newest"), key: 1) == Dump.store(folder.path(), key: 1))
+    }
+
+    @Test func `a store that does not change puts nothing into the remote`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        let count = remote.objects.count
+        let position = try await replica.caughtUp()
+        #expect(try await replica.caughtUp() == position)
+        #expect(remote.objects.count == count)
+        try await replica.close()
+        try await store.close()
+    }
+
+    @Test func `a replica goes on after a restart, and sends only what has changed`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        for value in 1...200 { try insert(value, in: store) }
+        let first = try await replicate(store)
+        try await first.close()
+        let before = remote.objects
+        let second = try await replicate(store)
+        try insert(201, in: store)
+        try await second.caughtUp()
+        let new = remote.objects.filter { before[$0.key] == nil }
+        #expect(new.values.map(\.count).reduce(0, +) < 60_000)
+        try await second.close()
+        // Commits of a time without a replica: all pages are sent again.
+        try insert(202, in: store)
+        let third = try await replicate(store)
+        try await third.close()
+        try await store.close()
+        try await restore("copy")
+        #expect(try values("copy") == Array(1...202))
+    }
+
+    @Test func `an owner that is taken over is fenced, and its store goes on`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        try FileManager.default.copyItem(
+            atPath: try copyWhileOpen(store), toPath: folder.path("staging.db"))
+        let staging = try open("staging.db")
+        var other = options
+        other.owner = "staging"
+        let refused = await #expect(throws: StoreError.self) {
+            try await staging.replicate(to: remote, other)
+        }
+        #expect(refused?.code == .ownedElsewhere)
+        try insert(1, in: store)
+        try await replica.caughtUp()
+        other.takesOver = true
+        // Nothing was written to the copy since.
+        let ahead = await #expect(throws: StoreError.self) {
+            try await staging.replicate(to: remote, other)
+        }
+        #expect(ahead?.code == .remoteAhead)
+        other.keepsFile = true
+        let taken = try await staging.replicate(to: remote, other)
+        try insert(2, in: store)
+        for _ in 0..<2 {
+            let fenced = await #expect(throws: StoreError.self) { try await replica.caughtUp() }
+            #expect(fenced?.code == .fenced)
+        }
+        #expect(await replica.status.end?.code == .fenced)
+        try insert(3, in: store)
+        try await taken.close()
+        try await store.close()
+        try await staging.close()
+    }
+
+    /// The path of a copy with everything that was committed.
+    private func copyWhileOpen(_ store: Store) throws -> String {
+        let path = folder.path("backup.db")
+        try store.backup(to: path)
+        // A backup has a salt of its own, which makes it another store.
+        try store.checkpoint(.truncate)
+        let copy = folder.path("raw.db")
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/cp")
+        process.arguments = [folder.path(), copy]
+        try process.run()
+        process.waitUntilExit()
+        return copy
+    }
+
+    @Test func `a remote of another store is refused, and a store of another kind`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        try await replica.close()
+        let other = try open("other.db")
+        let error = await #expect(throws: StoreError.self) { try await replicate(other) }
+        #expect(error?.code == .remoteOfAnotherStore)
+        let inMemory = try await Store(.memory)
+        let memory = await #expect(throws: StoreError.self) { try await replicate(inMemory) }
+        #expect(memory?.code == .unsupported)
+        let keyed = try await Store(
+            path: folder.path("keyed.db"),
+            key: .keyring(.keyFile([UInt8](repeating: 1, count: 32))), configuration: .testing())
+        let keyring = await #expect(throws: StoreError.self) { try await replicate(keyed) }
+        #expect(keyring?.code == .unsupported)
+        for store in [store, other, keyed] { try await store.close() }
+    }
+
+    @Test func `a wrong key, a taken path and an empty remote are told apart`() async throws {
+        let empty = await #expect(throws: StoreError.self) { try await restore("copy") }
+        #expect(empty?.code == .notFound)
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        let end = try await replica.caughtUp()
+        try await replica.close()
+        try await store.close()
+        let wrong = await #expect(throws: StoreError.self) { try await restore("copy", key: 2) }
+        #expect(wrong?.code == .wrongKey)
+        let taken = await #expect(throws: StoreError.self) { try await restore("store.db") }
+        #expect(taken?.code == .alreadyExists)
+        let later = ReplicaPosition(Slot(term: end.slot.term, number: end.slot.number + 50))
+        let hidden = await #expect(throws: StoreError.self) {
+            try await restore("copy", at: .position(later))
+        }
+        #expect(hidden?.code == .notFound)
+        #expect(hidden?.hint?.contains("hides them") == true)
+        let early = await #expect(throws: StoreError.self) {
+            try await restore("copy", at: .time(Date(timeIntervalSince1970: 1)))
+        }
+        #expect(early?.code == .notFound)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.db"])
+    }
+
+    @Test func `each changed or missing object is told, and no file is made`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        for value in 1...3 {
+            try insert(value, in: store)
+            try await replica.caughtUp()
+        }
+        try await replica.close()
+        try await store.close()
+        let objects = remote.objects
+        for (name, bytes) in objects {
+            for index in Set([
+                0, 8, 9, 16, 39, 47, 48, 60, 90, 121, bytes.count / 2, bytes.count - 1,
+            ])
+            where index < bytes.count {
+                var changed = bytes
+                changed[index] ^= 1
+                remote.objects[name] = changed
+                await #expect(throws: StoreError.self, "\(name), byte \(index)") {
+                    try await restore("copy")
+                }
+            }
+            remote.objects[name] = nil
+            // What says that the owner has stopped can be missing: it has no commit.
+            if name != objects.keys.filter({ $0 != ReplicaDescription.name }).max() {
+                await #expect(throws: StoreError.self, "\(name) is missing") {
+                    try await restore("copy")
+                }
+            }
+            remote.objects[name] = bytes
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.path("copy")))
+        try await restore("copy")
+        #expect(try values("copy") == [1, 2, 3])
+    }
+
+    @Test func `a page that a record leaves out is noticed by the digest`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        for value in 1...30 { try insert(value, in: store) }
+        let source = try store.replicaSource()
+        let replica = try await replicate(store)
+        try await store.write { tx in try tx.execute("UPDATE t SET filler = randomblob(3000)") }
+        let position = try await replica.caughtUp()
+        try await replica.close()
+        try await store.close()
+        let description = try ReplicaDescription(
+            #require(remote.objects[ReplicaDescription.name]), at: "memory")
+        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
+        let slot = position.slot
+        let sealed = SealedRecord(try #require(remote.objects[slot.name]), at: slot)
+        var (header, record) = try sealed.open(by: keys)
+        // An older page is authentic too, and the structure may be sound.
+        record.pages.removeLast()
+        remote.objects = remote.objects.filter { $0.key <= slot.name || $0.key == "store" }
+        remote.objects[slot.name] = try SealedRecord(
+            .segment, record, at: slot, after: header.previous, by: keys
+        ).bytes
+        let error = await #expect(throws: StoreError.self) {
+            try await restore("copy", at: .position(position))
+        }
+        #expect(error?.code == .remoteDamaged)
+        #expect(error?.message.contains("not those that its owner had") == true)
+    }
+
+    @Test func `a commit of several records counts when its last one is there`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        try insert(1, in: store)
+        let first = try await replicate(store)
+        let before = try await first.caughtUp()
+        // Four records.
+        try await store.write { tx in
+            for _ in 0..<30 {
+                try tx.execute("INSERT INTO t VALUES (2, randomblob(1000000))")
+            }
+        }
+        let after = try await first.caughtUp()
+        #expect(after.slot.number >= before.slot.number + 4)
+        let whole = remote.objects
+        for number in (before.slot.number + 1..<after.slot.number).reversed() {
+            remote.objects = whole.filter { name, _ in
+                !name.hasPrefix("log/") || name <= Slot(term: 1, number: number).name
+            }
+            let report = try await restore("copy\(number)")
+            #expect(report.position == before)
+            #expect(try values("copy\(number)") == [1])
+        }
+        // Another owner goes on after a commit that never ended.
+        try await store.close()
+        let again = try open()
+        var taking = options
+        taking.takesOver = true
+        let second = try await again.replicate(to: remote, taking)
+        try await second.close()
+        try await again.close()
+        try await restore("copy")
+        #expect(try values("copy").count == 31)
+        remote.objects = whole
+        try await restore("all")
+        #expect(try values("all").count == 31)
+    }
+
+    @Test func `no text of the store is in the remote`() async throws {
+        let store = try open()
+        let canary = "canary of the replica"
+        try await store.write { tx in
+            try tx.execute("CREATE TABLE secret_table(v)")
+            try tx.execute("INSERT INTO secret_table VALUES (\(canary))")
+        }
+        let replica = try await replicate(store)
+        try await replica.close()
+        try await store.close()
+        for (name, bytes) in remote.objects {
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(!text.contains(canary) && !text.contains("secret_table"), "\(name)")
+            #expect(!text.contains("SQLite format"), "\(name)")
+            #expect(!text.contains("tests"), "\(name)")
+        }
+    }
+
+    @Test func `commits beside a replica are in it when caughtUp returns`() async throws {
+        var configuration = Configuration.testing()
+        configuration.checkpointPageCount = 20
+        let store = try await Store(
+            path: folder.path(), key: .numbered(1), configuration: configuration)
+        try await store.write { tx in
+            try tx.execute("CREATE TABLE a(v, filler)")
+            try tx.execute("CREATE TABLE b(v, filler)")
+        }
+        let replica = try await replicate(store)
+        let writer = Task.detached {
+            for value in 1...400 {
+                try await store.write { tx in
+                    try tx.execute("INSERT INTO a VALUES (\(value), randomblob(900))")
+                    try tx.execute("INSERT INTO b VALUES (\(value), randomblob(900))")
+                }
+            }
+        }
+        var positions: [(ReplicaPosition, Int)] = []
+        var count = 0
+        while count < 400 {
+            count = try await store.read { tx in
+                try tx.firstRow("SELECT count(*) FROM a")?.get(0) ?? 0
+            }
+            positions.append((try await replica.caughtUp(), count))
+        }
+        try await writer.value
+        try await replica.close()
+        try await store.close()
+        for (index, (position, count)) in positions.enumerated()
+        where index % max(1, positions.count / 8) == 0 || index == positions.count - 1 {
+            let name = "copy\(index)"
+            try await restore(name, at: .position(position))
+            let copy = try open(name)
+            let counts: [Int] = try await copy.read { tx in
+                [
+                    try tx.firstRow("SELECT count(*) FROM a")?.get(0) ?? 0,
+                    try tx.firstRow("SELECT count(*) FROM b")?.get(0) ?? 0,
+                ]
+            }
+            #expect(counts[0] == counts[1] && counts[0] >= count)
+            try await copy.close()
+        }
+    }
+
+    @Test func `a remote that fails again and again loses nothing`() async throws {
+        let remote = MemoryRemote(.init(failurePercentage: 30), seed: testSeed())
+        let store = try open()
+        try makeTable(in: store)
+        var options = options
+        options.sleep = { _ in throw CancellationError() }
+        // The proof of a remote does not ask again.
+        let access = RemoteAccess(remote, patience: options.patience)
+        let beginning = ReplicaBeginning(
+            store: store, source: try store.replicaSource(), access: access, options: options)
+        let replica = try await beginning.run()
+        for value in 1...20 {
+            try insert(value, in: store)
+            try await replica.caughtUp()
+        }
+        try await replica.close()
+        try await store.close()
+        let whole = MemoryRemote()
+        whole.objects = remote.objects
+        try await restore("copy", from: whole)
+        #expect(try values("copy") == Array(1...20))
+    }
+
+    @Test func `an old copy that was put back is refused, and kept if the caller says so`()
+        async throws
+    {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        var positions: [ReplicaPosition] = []
+        for value in 1...3 {
+            try insert(value, in: store)
+            positions.append(try await replica.caughtUp())
+        }
+        try await replica.close()
+        try await store.close()
+        try await restore("noon", at: .position(positions[1]))
+        let old = try open("noon")
+        let count = remote.objects.count
+        let refused = await #expect(throws: StoreError.self) { try await replicate(old) }
+        #expect(refused?.code == .remoteAhead)
+        #expect(refused?.message.contains("as it was at \(positions[1])") == true)
+        #expect(remote.objects.count == count)
+        var keeping = options
+        keeping.keepsFile = true
+        let kept = try await old.replicate(to: remote, keeping)
+        try insert(4, in: old)
+        try await kept.close()
+        try await old.close()
+        try await restore("newest")
+        #expect(try values("newest") == [1, 2, 4])
+        try await restore("later", at: .position(positions[2]))
+        #expect(try values("later") == [1, 2, 3])
+    }
+}
