@@ -84,7 +84,8 @@ tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 		--scratch-path .build-tsan$(suffix) --filter '$(or $(FILTER),$(tsan_suites))'
 
 proof: setup ## put the store to the proof on both engines; writes Documentation/proof.md
-	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) Scripts/proof $(FILTER)
+	@$(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) COFFER_TEST_OPTIONS='$(quick) $(few)' \
+		$(roomy) Scripts/proof $(FILTER)
 
 fuzz: setup ## read bytes of libFuzzer's choice as keyrings, for a minute
 	@$(select) Scripts/fuzz
