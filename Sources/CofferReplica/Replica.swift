@@ -13,8 +13,8 @@ import Coffer
 /// sizes and times, and nothing else. Each record has a digest of the whole file, so that a restore
 /// proves that nothing is missing.
 ///
-/// The store never waits for the remote. While it cannot be reached, commits stay where they are, and
-/// are sent afterwards.
+/// The store never waits for the remote. While it cannot be reached, commits stay where they are,
+/// and are sent afterwards.
 public actor Replica {
     private let store: Store
     private let source: ReplicaSource

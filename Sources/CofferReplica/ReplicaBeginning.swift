@@ -1,7 +1,7 @@
 import Coffer
 
-/// The beginning of a replication: what the remote has, whether it may be taken over, and with which
-/// pages it goes on.
+/// The beginning of a replication: what the remote has, whether it may be taken over, and with
+/// which pages it goes on.
 struct ReplicaBeginning {
     let store: Store
     let source: ReplicaSource

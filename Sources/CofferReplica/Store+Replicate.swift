@@ -13,11 +13,11 @@ extension Store {
     ///
     /// - Returns: The replica, after everything committed before the call is in the remote.
     /// - Throws: `StoreError` `.remoteUnfit`; `.remoteDenied`; `.remoteOfAnotherStore`;
-    ///   `.ownedElsewhere` if another owner replicates to this remote, unless
-    ///   `options.takesOver`; `.remoteAhead` if the file is as it was at an earlier position, unless
-    ///   `options.keepsFile`; `.wrongKey` if the last record is under another key; `.remoteDamaged`;
-    ///   `.unsupported` for a store in memory and for one with a keyring; otherwise as
-    ///   `Replica.caughtUp()`.
+    ///   `.ownedElsewhere` if another owner replicates to this remote, unless `options.takesOver`;
+    ///   `.remoteAhead` if the file is as it was at an earlier position, unless
+    ///   `options.keepsFile`; `.wrongKey` if the last record is under another key;
+    ///   `.remoteDamaged`; `.unsupported` for a store in memory and for one with a keyring;
+    ///   otherwise as `Replica.caughtUp()`.
     /// - Complexity: O(*pages*).
     public func replicate(
         to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()

@@ -96,5 +96,7 @@ extension SecretBytes {
     }
 
     /// The bytes as a key of the crypto library, which wipes its own copy.
-    package borrowing func symmetricKey() -> SymmetricKey { withUnsafeBytes { SymmetricKey(data: $0) } }
+    package borrowing func symmetricKey() -> SymmetricKey {
+        withUnsafeBytes { SymmetricKey(data: $0) }
+    }
 }

@@ -2,8 +2,9 @@ import Coffer
 
 /// The tag of each page of a file, and the digest of all of them.
 ///
-/// A tag names the content of a page, so two lists show which pages differ, without their plaintext.
-/// The digest is the sum of what each page adds to it, so it follows a change without the others.
+/// A tag names the content of a page, so two lists show which pages differ, without their
+/// plaintext. The digest is the sum of what each page adds to it, so it follows a change without
+/// the others.
 struct PageTags: Sendable, Equatable {
     private(set) var digest: UInt128 = 0
     private var bytes: [UInt8] = []

@@ -9,8 +9,8 @@ import Foundation
 
 /// The keys of a replica, all derived from the data key of the file: nothing else opens it.
 ///
-/// Each object has a key of its own, derived from its name and a random seed. Owners that race for a
-/// slot seal different bytes for it, and the remote sees those of the loser too, so neither a key
+/// Each object has a key of its own, derived from its name and a random seed. Owners that race for
+/// a slot seal different bytes for it, and the remote sees those of the loser too, so neither a key
 /// nor a nonce may follow from the slot alone.
 final class ReplicaKeys: Sendable {
     private let secret: SecretBytes
@@ -102,8 +102,8 @@ final class ReplicaKeys: Sendable {
 
     /// What a page adds to the digest of the file.
     ///
-    /// - Parameter tag: The first 16 bytes of the page's MAC, which names the content: each write of
-    ///   a page encrypts it with a new random vector. Zeros for a page without a MAC.
+    /// - Parameter tag: The first 16 bytes of the page's MAC, which names the content: each write
+    ///   of a page encrypts it with a new random vector. Zeros for a page without a MAC.
     func digest(ofPage number: Int, tag: some Collection<UInt8>) -> UInt128 {
         var code = digest
         code.update(data: UInt32(truncatingIfNeeded: number).bigEndianBytes + tag)

@@ -42,8 +42,8 @@ struct SealedRecord: Sendable {
 
     /// Decrypts the record.
     ///
-    /// - Throws: `.wrongKey` for a record under another key; `.remoteOfAnotherStore` for a record of
-    ///   another replica; `.remoteDamaged` for bytes that nobody with the key wrote there.
+    /// - Throws: `.wrongKey` for a record under another key; `.remoteOfAnotherStore` for a record
+    ///   of another replica; `.remoteDamaged` for bytes that nobody with the key wrote there.
     func open(by keys: ReplicaKeys) throws(StoreError) -> (RecordHeader, ReplicaRecord) {
         let (header, summary) = try openSummary(by: keys)
         let end = Self.summaryRange.upperBound

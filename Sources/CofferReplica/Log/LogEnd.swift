@@ -1,10 +1,11 @@
 import Coffer
 
-/// Finds the last record of a replica by reads alone. A list may be old, and an old end would be the
-/// beginning of a second history.
+/// Finds the last record of a replica by reads alone. A list may be old, and an old end would be
+/// the beginning of a second history.
 ///
-/// Slot 0 of each term is never deleted, nor are the marks, nor what follows the last mark. So terms
-/// are searched by doubling, then the marks of the last one, then the slots after the last mark.
+/// Slot 0 of each term is never deleted, nor are the marks, nor what follows the last mark. So
+/// terms are searched by doubling, then the marks of the last one, then the slots after the last
+/// mark.
 struct LogEnd {
     let access: RemoteAccess
 

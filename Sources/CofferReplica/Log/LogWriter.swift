@@ -125,7 +125,8 @@ actor LogWriter {
         return sealed.slot
     }
 
-    /// How far apart two answers may be by the remote's clock. What is deleted is named a day before.
+    /// How far apart two answers may be by the remote's clock. What is deleted is named a day
+    /// before.
     private static let longestPause: TimeInterval = 12 * 3600
 
     /// Whether records after the last acknowledged one may have been deleted, as on a machine that

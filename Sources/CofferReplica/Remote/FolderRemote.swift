@@ -21,15 +21,16 @@ import Foundation
 /// let remote = try FolderRemote("/mnt/backups/notes")
 /// ```
 ///
-/// Objects are files that only their owner may read. Each is written under another name, synced, and
-/// gets its name by a hard link, which succeeds for one of several creators. A folder that a cloud
-/// service copies between machines is several folders: two machines may both create an object there.
+/// Objects are files that only their owner may read. Each is written under another name, synced,
+/// and gets its name by a hard link, which succeeds for one of several creators. A folder that a
+/// cloud service copies between machines is several folders: two machines may both create an object
+/// there.
 public struct FolderRemote: Remote {
     private let path: String
     private static let queue = DispatchQueue(label: "coffer.remote", attributes: .concurrent)
 
-    /// - Throws: `.notFound` if there is no such folder. It is not made: the disk that it belongs to
-    ///   may not be mounted.
+    /// - Throws: `.notFound` if there is no such folder. It is not made: the disk that it belongs
+    ///   to may not be mounted.
     public init(_ path: String) throws(StoreError) {
         var status = stat()
         guard stat(path, &status) == 0 else {

@@ -27,8 +27,8 @@ public protocol Remote: Sendable {
 
     /// Creates an object, unless there is one of that name.
     ///
-    /// When it returns `.created`, the object survives a loss of power, and every later `read` finds
-    /// it.
+    /// When it returns `.created`, the object survives a loss of power, and every later `read`
+    /// finds it.
     func create(_ name: String, _ bytes: [UInt8]) async throws -> RemoteAnswer<RemoteCreation>
 
     /// The bytes of an object, or a part of them; `nil` if there is no such object.

@@ -1,8 +1,8 @@
 import Coffer
 
 extension StoreError.Code {
-    /// The remote does not keep what it promises: two creators of one name both succeed, or what was
-    /// read is not what was written. No replica is possible there.
+    /// The remote does not keep what it promises: two creators of one name both succeed, or what
+    /// was read is not what was written. No replica is possible there.
     public static let remoteUnfit = Self("remoteUnfit")
     /// The remote does not answer, or says that it cannot now: try again.
     public static let remoteUnavailable = Self("remoteUnavailable")

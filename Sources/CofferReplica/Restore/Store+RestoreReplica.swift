@@ -64,8 +64,8 @@ extension Store {
     ///   - moment: Which of its states.
     ///   - configuration: How to open the new store for its check.
     /// - Throws: `StoreError` `.notFound` if there is no replica, or none of that moment;
-    ///   `.wrongKey`; `.remoteDamaged` if records are missing or changed; `.damaged` if the pages or
-    ///   the structure are not sound; `.alreadyExists`; `.needsNewerEngine`; `.full`, `.io`;
+    ///   `.wrongKey`; `.remoteDamaged` if records are missing or changed; `.damaged` if the pages
+    ///   or the structure are not sound; `.alreadyExists`; `.needsNewerEngine`; `.full`, `.io`;
     ///   `.remoteDenied`; `CancellationError`. While the remote cannot be reached the call waits.
     /// - Complexity: O(*records* and *pages*): every record since the last transfer of all pages is
     ///   read.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferReplica
 import Foundation
 
 /// The symbols that the README's table of parts names, each in a call that only has to compile.
@@ -136,6 +137,17 @@ private enum ReadmeSymbols {
             // `remove`
             _ = try tx.remove("a", in: bucket)
         }
+    }
+
+    static func replicas(_ store: Store) async throws {
+        // `CofferReplica`, `Remote`, `S3Remote`
+        var remote: any CofferReplica.Remote = try FolderRemote("/mnt/backups/notes")
+        remote = try S3Remote("https://s3.example/backups/notes", credentials: .instance)
+        // `store.replicate(to:)`
+        _ = try await store.replicate(to: remote)
+        // `Store.restore(from:to:key:at:)`
+        _ = try await Store.restore(
+            from: remote, to: "notes.db", key: .passphrase("text"), at: .newest)
     }
 
     static func connections() throws {
