@@ -1,5 +1,11 @@
 import Coffer
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// The replication of a store to a remote: an encrypted copy that follows the commits.
 ///
 /// ```swift
@@ -14,53 +20,59 @@ import Coffer
 /// proves that nothing is missing.
 ///
 /// The store never waits for the remote. While it cannot be reached, commits stay where they are,
-/// and are sent afterwards.
+/// and are sent afterwards: `status` and `ReplicaOptions.failed` tell. The replication goes on
+/// until `close()`, also if nobody keeps this value.
 public actor Replica {
     private let store: Store
     private let source: ReplicaSource
     private let keys: ReplicaKeys
     private let writer: LogWriter
     private let options: ReplicaOptions
-    /// What the replica has.
+    private let failures: ReplicaFailures
+    /// Of the pages that the remote has.
     private var tags: PageTags
     private var version: [UInt8]?
     private var position: ReplicaPosition?
+    private var sentDate: Date?
     private var end: StoreError?
-    private var passes = PassCount()
+    private var isClosing = false
     private var timer: Task<Void, Never>?
+    private var callCount = 0
+    private var servedCallCount = 0
+    private var pass: Pass?
 
-    /// Which calls a pass serves: those that came before it began.
-    private struct PassCount {
-        var callCount = 0
-        var servedCallCount = 0
-        var running: Task<Void, any Error>?
+    /// A pass that runs, and how many calls it serves: those that came before it began.
+    private struct Pass {
+        let task: Task<Void, any Error>
+        let callCount: Int
     }
 
     init(
         _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ writer: LogWriter,
-        _ options: ReplicaOptions, tags: PageTags, position: ReplicaPosition?
+        _ options: ReplicaOptions, _ failures: ReplicaFailures, tags: PageTags,
+        position: ReplicaPosition?
     ) {
         (self.store, self.source, self.keys, self.writer) = (store, source, keys, writer)
-        (self.options, self.tags, self.position) = (options, tags, position)
+        (self.options, self.failures, self.tags) = (options, failures, tags)
+        self.position = position
     }
 
-    /// Sends commits by itself from now on.
+    /// Sends commits by itself from now on. The task keeps the replica.
     func begin() {
         let interval = max(options.interval, .seconds(1))
-        timer = Task { [weak self, options] in
-            while !Task.isCancelled {
-                guard (try? await options.sleep(interval)) != nil, let self else { return }
+        timer = Task { [options] in
+            while !Task.isCancelled, self.end == nil {
+                guard (try? await options.sleep(interval)) != nil else { return }
                 do {
-                    try await self.caughtUp()
+                    try await self.sendAll()
+                } catch is CancellationError {
+                    return
                 } catch {
-                    options.failed(error)
-                    if await self.hasEnded { return }
+                    failures.note(error)
                 }
             }
         }
     }
-
-    private var hasEnded: Bool { end != nil }
 
     // MARK: Verbs
 
@@ -68,28 +80,18 @@ public actor Replica {
     /// loss of power there.
     ///
     /// - Returns: The position of it.
-    /// - Throws: `StoreError` `.fenced` if another owner has taken over; `.closed`; `.damaged` if a
-    ///   page of the store fails authentication; `.remoteDenied`, `.remoteUnfit`; errors of reading
-    ///   the store, such as `.suspended`. While the remote cannot be reached the call waits.
+    /// - Throws: `StoreError` `.fenced` if another owner has taken over; `.wrongKey` if the store
+    ///   has got another key; `.remoteDamaged` if the remote has lost a record; `.closed`. These
+    ///   end the replication. `.damaged` if a page of the store fails authentication;
+    ///   `.remoteDenied`, `.remoteUnfit`; errors of reading the store, such as `.suspended`.
+    ///   `CancellationError` ends the wait and not the work. While the remote cannot be reached the
+    ///   call waits.
     /// - Complexity: O(*pages*): 16 bytes of each page are read, and those that have changed are
     ///   sent.
     @discardableResult
     public func caughtUp() async throws -> ReplicaPosition {
-        passes.callCount += 1
-        let call = passes.callCount
-        while passes.servedCallCount < call {
-            if let running = passes.running {
-                _ = await running.result
-                continue
-            }
-            let served = passes.callCount
-            let pass = Task { try await self.pass() }
-            passes.running = pass
-            let result = await pass.result
-            passes.running = nil
-            try result.get()
-            passes.servedCallCount = max(passes.servedCallCount, served)
-        }
+        guard !isClosing else { throw end ?? Self.closed }
+        try await sendAll()
         guard let position else {
             throw StoreError(.engine, "a pass of a replica has no position")
         }
@@ -98,50 +100,97 @@ public actor Replica {
 
     /// What is known about the replica now.
     public var status: ReplicaStatus {
-        ReplicaStatus(position: position, end: end)
+        ReplicaStatus(position: position, sentDate: sentDate, failure: failures.last, end: end)
     }
 
     /// Sends what is left, says to the remote that the owner has stopped, and ends the replication.
     /// Another owner may then take over at once. A second call does nothing.
     ///
-    /// - Throws: As `caughtUp()`. The replication has ended all the same; only the last commits may
-    ///   be missing, and another owner of another name has to be told to take over.
+    /// While the remote cannot be reached the call waits. Cancel its task to give up.
+    ///
+    /// - Throws: As `caughtUp()`. The replication has ended all the same. Only the last commits may
+    ///   be missing, and an owner of another name has to be told to take over.
     public func close() async throws {
-        guard end == nil else { return }
+        guard !isClosing, end == nil else { return }
+        isClosing = true
         timer?.cancel()
-        defer { end = StoreError(.closed, "the replica is closed") }
-        try await caughtUp()
-        try await writer.close()
+        defer {
+            end = end ?? Self.closed
+            pass?.task.cancel()
+        }
+        try await sendAll()
+        let writer = writer
+        try await Task { try await writer.close() }.valueUnlessCancelled()
     }
+
+    private static var closed: StoreError { StoreError(.closed, "the replica is closed") }
 
     // MARK: Passes
 
-    private func pass() async throws {
-        if let end { throw end }
-        do {
-            try await send()
-        } catch {
-            if let error = error as? StoreError, error.code == .fenced {
-                end = error
-                timer?.cancel()
+    /// Waits for a pass that begins after the call.
+    private func sendAll() async throws {
+        callCount += 1
+        let call = callCount
+        while servedCallCount < call {
+            let pass = self.pass ?? beginPass()
+            do {
+                try await pass.task.valueUnlessCancelled()
+            } catch {
+                // An earlier pass has failed for its own callers.
+                if pass.callCount >= call || Task.isCancelled { throw error }
             }
-            throw error
         }
     }
 
-    private func send() async throws {
-        let (store, keys, tags, version, path) = (store, keys, tags, version, source.path)
-        let changes = try await Store.offPool { cancellation in
-            Unchecked(
-                try PageChanges(
-                    of: store, since: tags, version, keys, beside: path, cancellation))
-        }.value
-        guard let changes else { return }
-        self.version = nil
-        if changes.spool.count > 0 || changes.tags != tags || position == nil {
-            try await send(changes)
+    private func beginPass() -> Pass {
+        let callCount = callCount
+        let task = Task {
+            defer { self.pass = nil }
+            if let end { throw end }
+            do {
+                try await send()
+            } catch {
+                if let error = error as? StoreError, Self.endings.contains(error.code) {
+                    end = error
+                }
+                throw error
+            }
+            servedCallCount = max(servedCallCount, callCount)
+            sentDate = options.currentDate()
+            failures.clear()
         }
-        (self.tags, self.version) = (changes.tags, changes.version)
+        let pass = Pass(task: task, callCount: callCount)
+        self.pass = pass
+        return pass
+    }
+
+    /// After these no later pass can succeed.
+    private static let endings: [StoreError.Code] = [
+        .fenced, .wrongKey, .closed, .remoteDamaged, .remoteUnfit,
+    ]
+
+    /// The pages of a part, at the beginning: 64 MiB of them.
+    private var firstPartPageCount: Int { max(1, (64 << 20) / source.pageByteCount) }
+
+    private func send() async throws {
+        var limit = firstPartPageCount
+        while true {
+            let (store, source, keys, tags, version) = (store, source, keys, tags, version)
+            let changes = try await Store.offPool { [limit] cancellation in
+                Unchecked(
+                    try PageChanges(
+                        of: store, source, since: tags, version, keys, limit: limit, cancellation))
+            }.value
+            guard let changes else { return }
+            self.version = nil
+            if changes.spool.count > 0 || changes.tags != tags || position == nil {
+                try await send(changes)
+            }
+            (self.tags, self.version) = (changes.tags, changes.version)
+            guard !changes.isWhole else { return }
+            // So that the parts catch up with a store that changes all the time.
+            limit *= 2
+        }
     }
 
     private func send(_ changes: PageChanges) async throws {
@@ -152,12 +201,12 @@ public actor Replica {
             let end = min(sent + pagesOfRecord, spool.count)
             var record = ReplicaRecord(time: options.currentDate())
             record.pages = try spool.pages(sent..<end)
-            record.pageCount = UInt32(changes.tags.count)
+            record.pageCount = UInt32(changes.pageCount)
             record.digest = changes.tags.digest
-            record.endsCommit = end == spool.count
+            record.endsCommit = changes.isWhole && end == spool.count
             sent = end
-            let slot = try await writer.append(.segment, record)
-            if record.endsCommit { position = ReplicaPosition(slot) }
+            let position = try await writer.append(.segment, record)
+            if record.endsCommit { self.position = position }
         } while sent < spool.count
     }
 }
@@ -170,12 +219,4 @@ private struct Unchecked<T>: @unchecked Sendable {
     init(_ value: T) {
         self.value = value
     }
-}
-
-/// What is known about a replica.
-public struct ReplicaStatus: Sendable {
-    /// The newest commit that the remote has acknowledged in this process; `nil` before the first.
-    public let position: ReplicaPosition?
-    /// Why the replication has ended; `nil` while it goes on.
-    public let end: StoreError?
 }

@@ -7,6 +7,7 @@ struct ReplicaBeginning {
     let source: ReplicaSource
     let access: RemoteAccess
     let options: ReplicaOptions
+    let failures: ReplicaFailures
 
     /// How often another record may come in between.
     private static let tryCount = 100
@@ -38,10 +39,9 @@ struct ReplicaBeginning {
             state.digest = known?.digest ?? 0
             let writer = try await LogWriter.begin(after: end, state, as: owner, access, keys)
             guard let writer else { continue }
-            let slot = await writer.last
             return Replica(
-                store, source, keys, writer, options, tags: known ?? PageTags(),
-                position: known == nil ? nil : ReplicaPosition(slot))
+                store, source, keys, writer, options, failures, tags: known ?? PageTags(),
+                position: known == nil ? nil : await writer.position)
         }
         throw StoreError(
             .ownedElsewhere, "another owner writes to \(access.remote.place) all the time",
@@ -91,12 +91,13 @@ struct ReplicaBeginning {
 
     /// The tags of all pages of the file.
     private func tags(_ keys: ReplicaKeys) async throws -> PageTags {
-        let store = store
+        let (store, source) = (store, source)
         return try await Store.offPool { cancellation in
-            try store.withPages(cancellation) { snapshot in
+            try store.withPages(of: source, cancellation) { snapshot in
                 var tags = PageTags()
                 tags.reserve(snapshot.pageCount)
                 for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
+                    if number & 0xfff == 0 { try snapshot.requireGoing() }
                     tags.append(try snapshot.tag(ofPage: number), keys)
                 }
                 return tags

@@ -22,8 +22,10 @@ public struct ReplicaOptions: Sendable {
 
     /// The name of the owner: by default that of the machine and the path of the file.
     ///
-    /// An owner of the same name takes over unasked from one that is silent. Another name does not,
-    /// so that a copy of a machine does not stop the replica of the first.
+    /// An owner of the same name takes over unasked from one that is silent: after a crash this
+    /// takes up to three intervals and ten seconds. An owner of another name is refused, so that a
+    /// copy of the file on another machine does not stop the replica of the first. A clone of a
+    /// machine that keeps its host name needs another name here.
     public var owner: String?
 
     /// Whether to take over from an owner of another name, or one that still writes. That owner can
@@ -34,7 +36,8 @@ public struct ReplicaOptions: Sendable {
     /// of the file was put back. The later ones can still be restored by their position.
     public var keepsFile = false
 
-    /// Called with each failure to reach the remote, and with the one that ends the replication.
+    /// Called with each failure to read the store or to reach the remote, and with the one that
+    /// ends the replication. `Replica.status` has the last one.
     public var failed: @Sendable (any Error) -> Void = { _ in }
 
     /// Makes the options of a store that nobody else replicates.

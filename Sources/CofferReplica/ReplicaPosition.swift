@@ -1,30 +1,43 @@
 /// A moment in the history of a replica, at the end of a commit.
 ///
-/// Later commits have greater positions. Kept elsewhere, a position shows at a restore that the
-/// remote hides nothing: a restore to it fails if the remote has only older records.
+/// Later commits have greater positions. A position names its record by a hash, and with it all
+/// records before. Kept elsewhere, it shows at a restore that the remote neither hides newer
+/// records nor has others in their place: see the parameter `atLeast` of `Store.restore`.
 ///
 /// ```swift
 /// let position = try await replica.caughtUp()
-/// print(position)  // 3/1a2b
+/// print(position)  // 3/1a2b-0f3c5d7e8a9b0c1d
 /// ```
 public struct ReplicaPosition: Sendable, Hashable, Comparable, CustomStringConvertible {
     let slot: Slot
+    /// The first 8 bytes of the hash of the whole record.
+    private let hash: UInt64
 
-    init(_ slot: Slot) {
+    /// - Parameter hash: SHA-256 of the whole record.
+    init(_ slot: Slot, _ hash: [UInt8]) {
         self.slot = slot
+        self.hash = UInt64(bigEndianAt: 0, of: hash)
     }
 
     /// Reads a position as it was printed; `nil` for another text.
     public init?(_ text: String) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, let term = UInt64(parts[0], radix: 16),
-            let number = UInt64(parts[1], radix: 16), term > 0
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[1].utf8.count == 16, let hash = UInt64(parts[1], radix: 16)
+        else { return nil }
+        let numbers = parts[0].split(separator: "/", omittingEmptySubsequences: false)
+        guard numbers.count == 2, let term = UInt64(numbers[0], radix: 16),
+            let number = UInt64(numbers[1], radix: 16), term > 0
         else { return nil }
         slot = Slot(term: term, number: number)
+        self.hash = hash
     }
 
-    /// The owner's term and the record in it, as hex digits: `3/1a2b`.
-    public var description: String { slot.description }
+    /// The owner's term, the record in it, and the hash of the record, as hex digits:
+    /// `3/1a2b-0f3c5d7e8a9b0c1d`.
+    public var description: String { "\(slot)-\(hash.bigEndianBytes.hexDigits)" }
+
+    /// Whether this is the record that the position names.
+    func isOf(_ record: SealedRecord) -> Bool { self == ReplicaPosition(record.slot, record.hash) }
 
     public static func < (one: Self, other: Self) -> Bool { one.slot < other.slot }
 }

@@ -11,6 +11,11 @@ extension Store {
     /// The remote is proven first: it must refuse to create a name twice. The replica goes on with
     /// what the remote has of this store. If that is unknown, all pages are sent.
     ///
+    /// Call it before the first write: an old copy of the file that was put back is noticed only as
+    /// long as nothing has changed it. After a crash the call waits for three intervals and ten
+    /// seconds, until the former owner is surely gone. The first time, and after a crash amid
+    /// commits, it sends all pages. Close the replica before the store.
+    ///
     /// - Returns: The replica, after everything committed before the call is in the remote.
     /// - Throws: `StoreError` `.remoteUnfit`; `.remoteDenied`; `.remoteOfAnotherStore`;
     ///   `.ownedElsewhere` if another owner replicates to this remote, unless `options.takesOver`;
@@ -23,10 +28,14 @@ extension Store {
         to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()
     ) async throws -> Replica {
         let source = try replicaSource()
-        let access = RemoteAccess(remote, patience: options.patience)
+        let failures = ReplicaFailures(options)
+        var patience = options.patience
+        patience.failed = { failures.note($0) }
+        patience.limit = patience.limit ?? RemoteAccess.beginningLimit
         try await ProvenRemotes.require(remote)
         let beginning = ReplicaBeginning(
-            store: self, source: source, access: access, options: options)
+            store: self, source: source, access: RemoteAccess(remote, patience: patience),
+            options: options, failures: failures)
         let replica = try await beginning.run()
         try await replica.caughtUp()
         await replica.begin()

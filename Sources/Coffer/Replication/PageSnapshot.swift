@@ -12,10 +12,11 @@ import CSQLCipher
 package struct PageSnapshot: ~Copyable {
     /// Pages of the file.
     package let pageCount: Int
-    /// Identifies the state of the file, as far as that is possible without reading it: equal for
-    /// two snapshots only if nothing was committed in between.
-    package let version: [UInt8]
+    /// Identifies the state of the file: equal for two snapshots only if nothing was committed in
+    /// between. `nil` if that cannot be told without reading the file, as while the WAL is empty.
+    package let version: [UInt8]?
 
+    private let transaction: TransactionAccess
     private let handle: Handle
     private let pages: RawPages
     private let profile: CipherProfile
@@ -30,18 +31,25 @@ package struct PageSnapshot: ~Copyable {
     /// - Parameters:
     ///   - open: The connection's file, in a read transaction that has read something.
     ///   - index: That of the WAL when the transaction began; `nil` without WAL.
-    init(_ open: OpenFile, _ index: WALFile.Index?) throws(StoreError) {
+    ///   - transaction: The transaction.
+    init(
+        _ open: OpenFile, _ index: WALFile.Index?, in transaction: TransactionAccess
+    ) throws(StoreError) {
         guard open.profile.pageMAC != .none, let pageCount = open.handle.databasePageCount else {
             throw StoreError(.unsupported, "the pages of \(open.file.path) cannot be told apart")
         }
         // Without WAL each commit changes the first page.
-        let version: [UInt8]
+        let version: [UInt8]?
         if let index {
-            version = index.salt + UInt64(index.committedFrameCount).bigEndianBytes
+            // Every new WAL without a frame has the same salts.
+            version =
+                index.committedFrameCount == 0
+                ? nil : index.salt + UInt64(index.committedFrameCount).bigEndianBytes
         } else {
             version = try Self.tag(in: open.handle, at: open.profile.macOffset, of: 1)
         }
         let log = index == nil ? nil : WALFile(handle: open.handle)
+        self.transaction = transaction
         handle = open.handle
         profile = open.profile
         pages = RawPages(open.handle, key: open.key, profile: open.profile)
@@ -64,6 +72,13 @@ package struct PageSnapshot: ~Copyable {
             frames[WriteAheadLog.pageNumber(ofFrame: header[...])] = frame
         }
         return (try? log.index())?.salt == index.salt ? frames : [:]
+    }
+
+    /// Ends the transaction if it has to make way, or if the task was cancelled.
+    ///
+    /// - Throws: `.suspended`, `.snapshotExpired`, `.cancelled`.
+    package borrowing func requireGoing() throws(StoreError) {
+        _ = try transaction.scope.connection(level: transaction.level)
     }
 
     // MARK: Pages

@@ -30,6 +30,9 @@ package final class ReplicaTarget {
         cipher = FileCipher(
             key: try KeyDerivation.rawKey(from: key, salt: salt, profile: profile),
             profile: profile)
+        // A change of the mode would change the first page, which is as the digest says.
+        var configuration = configuration
+        configuration.journalMode = .existing
         target = CopyTargetBox(
             try CopyTarget(
                 at: file, of: nil, key: CopyKey(cipher, nil), configuration: configuration))

@@ -6,31 +6,47 @@ extension Store {
     /// The content of that moment survives a loss of power: the WAL is synced first. Reads and
     /// writes go on meanwhile; without WAL, writes wait.
     ///
-    /// - Throws: What `body` throws; `.busy` if commits follow each other too fast to find a moment
-    ///   between two; `.unsupported` for a store without a file; otherwise as `read`.
+    /// - Parameter source: The file as it was when the replication began.
+    /// - Throws: What `body` throws; `.wrongKey` if the store has got another key since then;
+    ///   `.busy` if commits follow each other too fast to find a moment between two; otherwise as
+    ///   `read`.
     package func withPages<T>(
-        _ cancellation: Cancellation? = nil, _ body: (borrowing PageSnapshot) throws -> T
+        of source: ReplicaSource, _ cancellation: Cancellation? = nil,
+        _ body: (borrowing PageSnapshot) throws -> T
     ) throws -> T {
-        guard core.pool.file != nil else {
-            throw StoreError(.unsupported, "a store in memory has no pages")
-        }
         for _ in 0..<Self.momentTryCount {
             let result = try core.read(cancellation: cancellation) { tx -> T? in
                 let connection = try tx.connection()
                 let open = try connection.fileState()
-                let log = core.pool.journalMode == .wal ? WALFile(handle: open.handle) : nil
-                let before = try log?.index()
+                guard source.isUnder(open.key, open.profile), core.pool.file?.hasKeyring == false
+                else {
+                    throw StoreError(
+                        .wrongKey, "\(source.path) has another key than when its replica began",
+                        hint: "Give the store a new remote. The replica stays, under the old key.")
+                }
+                // Not as the store was opened: another program may have changed the mode.
+                let log = WALFile(handle: open.handle)
+                let before = try Self.index(of: log)
                 // Fixes what the transaction sees.
                 _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
-                let index = try log?.index()
+                let index = try Self.index(of: log)
                 guard index == before else { return nil }
-                if log != nil { try Self.syncWAL(open.handle) }
-                return try body(PageSnapshot(open, index))
+                if index != nil { try Self.syncWAL(open.handle) }
+                return try body(PageSnapshot(open, index, in: tx.access))
             }
             if let result { return result }
         }
         throw StoreError(
             .busy, "other connections commit without a pause", hint: "Try again.")
+    }
+
+    /// The index of the WAL; `nil` without WAL.
+    private static func index(of log: WALFile) throws(StoreError) -> WALFile.Index? {
+        guard try log.handle.journalMode() == .wal else { return nil }
+        guard let index = try log.index() else {
+            throw StoreError(.io, "the index of the write-ahead log cannot be read")
+        }
+        return index
     }
 
     private static let momentTryCount = 1000
@@ -76,6 +92,11 @@ package struct ReplicaSource: Sendable {
 
     /// The salt of the file: 16 bytes, not secret.
     package var salt: [UInt8] { cipher.key.salt }
+    /// Whether a file has this key and this profile.
+    func isUnder(_ key: borrowing RawKey, _ profile: CipherProfile) -> Bool {
+        key.isEqual(to: cipher.key) && profile == cipher.profile
+    }
+
     package var profileName: String { "\(cipher.profile)" }
     package var pageByteCount: Int { cipher.profile.pageByteCount }
 

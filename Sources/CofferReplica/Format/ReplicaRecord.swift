@@ -82,6 +82,13 @@ extension ReplicaRecord {
         var body: [UInt8]
     }
 
+    /// When it was sent: by the owner's clock, or by the remote's if they differ by more than a
+    /// minute. A clock that was once wrong must not end restoring by time.
+    var moment: Date {
+        guard let remoteTime, abs(remoteTime.timeIntervalSince(time)) > 60 else { return time }
+        return remoteTime
+    }
+
     var content: Content {
         get throws(StoreError) {
             let note: [UInt8]

@@ -14,6 +14,20 @@ struct Slot: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// so the end of the log is found by reads alone.
     static let markDistance: UInt64 = 1024
 
+    init(term: UInt64, number: UInt64) {
+        (self.term, self.number) = (term, number)
+    }
+
+    /// Reads the name of an object; `nil` for that of no record.
+    init?(name: String) {
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 3, let term = UInt64(parts[1], radix: 16),
+            let number = UInt64(parts[2], radix: 16)
+        else { return nil }
+        (self.term, self.number) = (term, number)
+        guard self.name == name else { return nil }
+    }
+
     var next: Slot { Slot(term: term, number: number + 1) }
 
     var beginningOfNextTerm: Slot { Slot(term: term + 1, number: 0) }

@@ -13,7 +13,7 @@ struct HistorySearch {
     ///
     /// - Complexity: O(*records*): some hundred bytes of each are read.
     func position(of tags: PageTags) async throws -> ReplicaPosition? {
-        var found: ReplicaPosition?
+        var found: Slot?
         for term in stride(from: 1, through: end.term, by: 1) {
             var first: UInt64 = 0
             while let batch = try await summaries(of: term, from: first) {
@@ -21,13 +21,15 @@ struct HistorySearch {
                 where kind == .segment && record.endsCommit && record.digest == tags.digest
                     && Int(record.pageCount) == tags.count
                 {
-                    found = ReplicaPosition(slot)
+                    found = slot
                 }
                 guard batch.count == Self.batchCount else { break }
                 first += Self.batchCount
             }
         }
-        return found
+        guard let found else { return nil }
+        let record = try await reader.existing(found).sealed
+        return ReplicaPosition(found, record.hash)
     }
 
     /// Some summaries of a term, up to the first slot that is free; `nil` if there is none.

@@ -36,7 +36,9 @@ struct LogEnd {
         guard !names.isEmpty, try await !exists(last.next),
             try await !exists(last.beginningOfNextTerm)
         else { return }
-        for name in names where try await access.exists(name) {
+        // Other programs leave files of their own in a folder.
+        let records = names.filter { Slot(name: $0) != nil }
+        for name in records where try await access.exists(name) {
             throw StoreError(
                 .remoteDamaged, "there is a record \(name), and none at \(last.next.name)",
                 hint: "Somebody has deleted records, or the service has lost them. To restore what "
@@ -53,6 +55,12 @@ struct LogEnd {
         while try await holds(known + step) {
             known += step
             step *= 2
+            // No owner writes so many records. The products of callers cannot overflow.
+            guard known < 1 << 40 else {
+                throw StoreError(
+                    .remoteDamaged, "the remote says that every record exists",
+                    hint: "It is no storage that keeps a replica.")
+            }
         }
         // It holds for `known`, and not for `known + step`.
         while step > 1 {

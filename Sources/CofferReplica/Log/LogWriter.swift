@@ -21,8 +21,17 @@ actor LogWriter {
     /// The remote's time when it was acknowledged.
     private var acknowledged: Date?
     private(set) var isFenced = false
+    /// A record of which the remote may or may not have got the slot.
+    private var undecided: Undecided?
+    private var isWriting = false
     /// What the replica has: the last record, without its pages.
     private var state: ReplicaRecord
+
+    private struct Undecided {
+        let sealed: SealedRecord
+        /// The record without its pages.
+        let state: ReplicaRecord
+    }
 
     /// Who writes.
     struct Owner: Sendable {
@@ -37,7 +46,7 @@ actor LogWriter {
         _ access: RemoteAccess, _ keys: ReplicaKeys, _ owner: Owner, begin: SealedRecord,
         _ state: ReplicaRecord
     ) {
-        (self.access, self.keys, self.owner, self.state) = (access, keys, owner, state)
+        (self.access, self.keys, self.owner, self.state) = (access.withoutLimit, keys, owner, state)
         (last, hash, acknowledged) = (begin.slot, begin.hash, access.time)
     }
 
@@ -90,39 +99,64 @@ actor LogWriter {
         _ record: inout ReplicaRecord, _ owner: Owner, _ access: RemoteAccess
     ) {
         record.time = owner.currentDate()
-        record.remoteTime = access.time
+        record.remoteTime = access.estimatedTime
     }
 
     // MARK: Records
 
+    /// Where the last acknowledged record is.
+    var position: ReplicaPosition { ReplicaPosition(last, hash) }
+
     /// Writes a record into the next slot, and waits until the remote has it.
     ///
-    /// - Returns: The slot.
-    /// - Throws: `.fenced` if another owner has taken over; errors of the remote that asking again
-    ///   does not cure. The record may be there then: the writer cannot be used any more.
-    func append(_ kind: RecordKind, _ record: ReplicaRecord) async throws -> Slot {
+    /// - Returns: The position of the record.
+    /// - Throws: `.fenced` if another owner has taken over; `.remoteDamaged` if the remote has lost
+    ///   the record before; errors of the remote that asking again does not cure. After one of
+    ///   these the record may be there. The next call finds out first.
+    func append(_ kind: RecordKind, _ record: ReplicaRecord) async throws -> ReplicaPosition {
+        guard !isWriting else {
+            throw StoreError(.engine, "two records of a replica were written at once")
+        }
+        isWriting = true
+        defer { isWriting = false }
+        if let undecided { try await decide(undecided) }
         if last.next.isForMark { try await put(.mark, state) }
-        return try await put(kind, record)
+        try await put(kind, record)
+        return position
     }
 
     /// Says that the owner has stopped, so that everybody may take over at once.
     func close() async throws { _ = try await append(.closed, state) }
 
-    @discardableResult
-    private func put(_ kind: RecordKind, _ record: ReplicaRecord) async throws -> Slot {
+    private func put(_ kind: RecordKind, _ record: ReplicaRecord) async throws {
         guard !isFenced else { throw fenced }
+        // A folder without its disk, or a bucket that was put back, takes every new name.
+        guard try await access.exists(last.name) else {
+            throw StoreError(
+                .remoteDamaged, "\(access.remote.place) has lost \(last.name)",
+                hint: "Nothing more is written there. Is it the right place, and is its disk "
+                    + "mounted? Otherwise replicate to a new remote.")
+        }
         var record = record
         Self.stamp(&record, owner, access)
         let sealed = try SealedRecord(kind, record, at: last.next, after: hash, by: keys)
+        (record.pages, record.note) = ([], ReplicaRecord.Note())
+        let undecided = Undecided(sealed: sealed, state: record)
+        self.undecided = undecided
+        try await decide(undecided)
+    }
+
+    /// Creates the object of a record, until it is known whose the slot is.
+    private func decide(_ record: Undecided) async throws {
+        guard !isFenced else { throw fenced }
+        let sealed = record.sealed
         guard try await access.create(sealed.slot.name, sealed.bytes) == .created else {
             isFenced = true
             throw fenced
         }
         if isLate { try await requireLast(sealed) }
         (last, hash, acknowledged) = (sealed.slot, sealed.hash, access.time)
-        (record.pages, record.note) = ([], ReplicaRecord.Note())
-        state = record
-        return sealed.slot
+        (state, undecided) = (record.state, nil)
     }
 
     /// How far apart two answers may be by the remote's clock. What is deleted is named a day

@@ -21,12 +21,17 @@ import Foundation
 /// let remote = try FolderRemote("/mnt/backups/notes")
 /// ```
 ///
+/// Name a folder inside the mounted disk, and not the mount point: an empty one is there while the
+/// disk is not mounted.
+///
 /// Objects are files that only their owner may read. Each is written under another name, synced,
 /// and gets its name by a hard link, which succeeds for one of several creators. A folder that a
 /// cloud service copies between machines is several folders: two machines may both create an object
 /// there.
 public struct FolderRemote: Remote {
     private let path: String
+    /// Which folder it was at the beginning: another one is there while a disk is not mounted.
+    private let identity: Identity
     private static let queue = DispatchQueue(label: "coffer.remote", attributes: .concurrent)
 
     /// - Throws: `.notFound` if there is no such folder. It is not made: the disk that it belongs
@@ -46,6 +51,26 @@ public struct FolderRemote: Remote {
             throw StoreError(.notFound, "\(path) is not a folder")
         }
         self.path = path
+        identity = Identity(status)
+    }
+
+    private struct Identity: Equatable {
+        let device: UInt64
+        let number: UInt64
+
+        init(_ status: stat) {
+            (device, number) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
+        }
+    }
+
+    /// - Throws: `.remoteUnavailable` if the folder is gone, or is another one.
+    private func requireSame() throws(StoreError) {
+        var status = stat()
+        guard stat(path, &status) == 0, Identity(status) == identity else {
+            throw StoreError(
+                .remoteUnavailable, "the folder \(path) is not the one that it was",
+                hint: "Mount its disk again. After a new disk, start the program again.")
+        }
     }
 
     public var place: String { path }
@@ -66,6 +91,7 @@ public struct FolderRemote: Remote {
 
     public func names(withPrefix prefix: String, after name: String) async throws -> [String] {
         try await blocking { () throws(StoreError) in
+            try self.requireSame()
             let all = try self.allNames(below: Self.folder(of: prefix))
             return Array(all.filter { $0.hasPrefix(prefix) && $0 > name }.sorted().prefix(1000))
         }
@@ -74,10 +100,14 @@ public struct FolderRemote: Remote {
     public func delete(_ name: String) async throws {
         try await blocking { () throws(StoreError) in
             let path = try self.path(of: name)
+            try self.requireSame()
             guard unlink(path) == 0 || errno == ENOENT else {
-                throw StoreError.system(errno, "cannot delete \(path)")
+                throw Self.failure(errno, "cannot delete \(path)")
             }
-            try Self.sync(Self.folder(of: path))
+            let folder = Self.folder(of: path)
+            try Self.sync(folder)
+            // It stays if it has other objects. A creator that just looked for it tries again.
+            if folder != self.path { rmdir(folder) }
         }
     }
 
@@ -97,6 +127,7 @@ public struct FolderRemote: Remote {
     ) throws(StoreError) -> RemoteAnswer<RemoteCreation> {
         let path = try path(of: name)
         let folder = Self.folder(of: path)
+        try requireSame()
         try makeFolder(folder)
         let temporary = folder + "/" + Self.temporaryPrefix + String(UInt64.random(in: 0 ... .max))
         defer { unlink(temporary) }
@@ -105,19 +136,22 @@ public struct FolderRemote: Remote {
         if link(temporary, path) != 0 {
             let number = errno
             // A network file system may report an error of a link that it has made.
-            var status = stat()
-            let isMade = lstat(temporary, &status) == 0 && status.st_nlink == 2
+            var (new, old) = (stat(), stat())
+            let isMade =
+                lstat(temporary, &new) == 0 && lstat(path, &old) == 0
+                && Identity(new) == Identity(old)
             guard isMade || number == EEXIST else { throw Self.notLinked(number, path) }
             if !isMade { creation = .exists }
         }
         // Also if it exists: the one that made it may have lost its power before.
-        try Self.sync(folder)
+        try syncFolders(from: folder)
+        try requireSame()
         return RemoteAnswer(creation, time: time)
     }
 
     private static func notLinked(_ number: Int32, _ path: String) -> StoreError {
         guard [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(number) else {
-            return StoreError.system(number, "cannot make \(path)")
+            return failure(number, "cannot make \(path)")
         }
         return StoreError(
             .remoteUnfit, "the file system of \(path) has no hard links",
@@ -129,12 +163,12 @@ public struct FolderRemote: Remote {
     /// - Returns: When the file was changed, by the clock of its file system.
     private static func write(_ bytes: [UInt8], to path: String) throws(StoreError) -> Date {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw StoreError.system(errno, "cannot make \(path)") }
+        guard descriptor >= 0 else { throw failure(errno, "cannot make \(path)") }
         defer { close(descriptor) }
         var status = stat()
         guard bytes.withUnsafeBytes({ PositionedIO.write($0, to: descriptor, at: 0) }),
-            fsync(descriptor) == 0, fstat(descriptor, &status) == 0
-        else { throw StoreError.system(errno, "cannot write \(path)") }
+            flush(descriptor), fstat(descriptor, &status) == 0
+        else { throw failure(errno, "cannot write \(path)") }
         #if canImport(Darwin)
         let time = status.st_mtimespec
         #else
@@ -148,13 +182,10 @@ public struct FolderRemote: Remote {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             guard errno == ENOENT || errno == ENOTDIR else {
-                throw StoreError.system(errno, "cannot read \(path)")
+                throw Self.failure(errno, "cannot read \(path)")
             }
-            // The root may be gone, which does not mean that it never had the object.
-            var status = stat()
-            guard stat(self.path, &status) == 0 else {
-                throw StoreError.system(errno, "cannot use the folder \(self.path)")
-            }
+            // The folder may be gone, which does not mean that it never had the object.
+            try requireSame()
             return nil
         }
         defer { close(descriptor) }
@@ -170,7 +201,7 @@ public struct FolderRemote: Remote {
                 at: off_t(part.lowerBound))
             filled = count ?? 0
         }
-        guard count == part.count else { throw StoreError.system(errno, "cannot read \(path)") }
+        guard count == part.count else { throw Self.failure(errno, "cannot read \(path)") }
         return bytes
     }
 
@@ -180,7 +211,7 @@ public struct FolderRemote: Remote {
         let path = folder.isEmpty ? path : self.path + "/" + folder
         guard let stream = opendir(path) else {
             if errno == ENOENT, !folder.isEmpty { return [] }
-            throw StoreError.system(errno, "cannot list \(path)")
+            throw Self.failure(errno, "cannot list \(path)")
         }
         defer { closedir(stream) }
         var names: [String] = []
@@ -209,18 +240,44 @@ public struct FolderRemote: Remote {
         guard stat(folder, &status) != 0 else { return }
         if folder.utf8.count > path.utf8.count { try makeFolder(Self.folder(of: folder)) }
         guard folder != path, mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-            throw StoreError.system(errno, "cannot make the folder \(folder)")
+            throw Self.failure(errno, "cannot make the folder \(folder)")
         }
-        try Self.sync(Self.folder(of: folder))
+    }
+
+    /// Syncs a folder and those above it, up to the remote's own: another process may have made
+    /// them, and may have been killed before it synced them.
+    private func syncFolders(from folder: String) throws(StoreError) {
+        var folder = folder
+        try Self.sync(folder)
+        while folder.utf8.count > path.utf8.count {
+            folder = Self.folder(of: folder)
+            try Self.sync(folder)
+        }
     }
 
     private static func sync(_ folder: String) throws(StoreError) {
         let descriptor = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
-        guard descriptor >= 0 else { throw StoreError.system(errno, "cannot sync \(folder)") }
+        guard descriptor >= 0 else { throw failure(errno, "cannot sync \(folder)") }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else {
-            throw StoreError.system(errno, "cannot sync \(folder)")
+        guard flush(descriptor) else { throw failure(errno, "cannot sync \(folder)") }
+    }
+
+    /// Syncs a file or a folder, also past the cache of the disk.
+    private static func flush(_ descriptor: Int32) -> Bool {
+        #if canImport(Darwin)
+        if fcntl(descriptor, F_FULLFSYNC) == 0 { return true }
+        #endif
+        return fsync(descriptor) == 0
+    }
+
+    /// The error of a call of the system.
+    private static func failure(_ number: Int32, _ text: String) -> StoreError {
+        guard [EACCES, EPERM, EROFS].contains(number) else {
+            return StoreError.system(number, text)
         }
+        return StoreError(
+            .remoteDenied, "\(text): \(StoreError.system(number, "").message.dropFirst(2))",
+            hint: "Run as the user that replicates, or mount the folder for writing.")
     }
 
     private func path(of name: String) throws(StoreError) -> String {

@@ -16,8 +16,9 @@ import Foundation
 /// let remote = try FolderRemote("/mnt/backups/notes")
 /// ```
 ///
-/// A remote of your own throws `StoreError`, or any other error if the work may succeed later: an
-/// object may have been created all the same. Coffer then asks again.
+/// A remote of your own throws `StoreError` `.remoteUnavailable`, or an error that is no
+/// `StoreError`, if the work may succeed later. An object may have been created all the same:
+/// Coffer asks again. Any other `StoreError` reaches the caller.
 ///
 /// Names are made of `a` to `z`, digits, dots, hyphens and slashes, and have at most 200
 /// characters. No object has more than 8 MiB and 64 KiB.

@@ -26,13 +26,33 @@ final class RemoteAccess: Sendable {
         var failed: @Sendable (any Error) -> Void = { _ in }
     }
 
+    /// How long a call asks again while somebody waits for a replication or a restore to begin.
+    static let beginningLimit = Duration.seconds(60)
+
     init(_ remote: any Remote, patience: Patience = Patience()) {
         (self.remote, self.patience) = (remote, patience)
         clock = RemoteClock()
     }
 
+    private init(_ other: RemoteAccess, _ patience: Patience) {
+        (remote, clock, self.patience) = (other.remote, other.clock, patience)
+    }
+
+    /// The same, which asks for ever.
+    var withoutLimit: RemoteAccess {
+        var patience = patience
+        patience.limit = nil
+        return RemoteAccess(self, patience)
+    }
+
     /// The newest time that the remote has told; `nil` if it never has.
     var time: Date? { clock.time }
+
+    /// What the remote's clock shows now, as far as this machine can tell.
+    var estimatedTime: Date? { clock.estimate }
+
+    /// The most bytes that an object of a replica has.
+    private static let byteCountMax = (8 << 20) + (64 << 10)
 
     /// Creates an object, whatever answers are lost.
     ///
@@ -45,7 +65,7 @@ final class RemoteAccess: Sendable {
             clock.note(answer.time)
             guard answer.value == .exists else { return .created }
             // An earlier try may have made it, and its answer was lost.
-            let found = try await remote.read(name)
+            let found = try await remote.read(name, 0..<bytes.count + 1)
             clock.note(found.time)
             guard let object = found.value else {
                 throw StoreError(
@@ -73,9 +93,15 @@ final class RemoteAccess: Sendable {
 
     /// The bytes of an object, or a part; `nil` if there is no such object.
     func read(_ name: String, _ range: Range<Int>? = nil) async throws -> [UInt8]? {
-        let answer = try await asking { try await remote.read(name, range) }
+        let part = range ?? 0..<Self.byteCountMax + 1
+        let answer = try await asking { try await remote.read(name, part) }
         clock.note(answer.time)
-        return answer.value
+        guard let bytes = answer.value else { return nil }
+        guard bytes.count < part.count || range != nil else {
+            throw StoreError(
+                .remoteDamaged, "\(name) of \(remote.place) is larger than any object of a replica")
+        }
+        return bytes
     }
 
     func exists(_ name: String) async throws -> Bool { try await read(name, 0..<1) != nil }

@@ -6,14 +6,33 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The newest time that a remote has told, by its own clock.
+/// The time of a remote, by its own clock.
 final class RemoteClock: Sendable {
-    private let newest = Mutex<Date?>(nil)
+    private struct State {
+        var newest: Date?
+        /// When the last answer with a time came.
+        var told: (time: Date, at: ContinuousClock.Instant)?
+    }
 
-    var time: Date? { newest.withLock(\.self) }
+    private let state = Mutex(State())
+
+    /// The newest time that the remote has told; `nil` if it never has.
+    var time: Date? { state.withLock { $0.newest } }
+
+    /// What the remote's clock shows now, as far as this machine can tell.
+    var estimate: Date? {
+        state.withLock { state in
+            state.told.map { told in
+                told.time + told.at.duration(to: .now) / .seconds(1)
+            }
+        }
+    }
 
     func note(_ time: Date?) {
         guard let time else { return }
-        newest.withLock { newest in newest = newest.map { max($0, time) } ?? time }
+        state.withLock { state in
+            state.newest = state.newest.map { max($0, time) } ?? time
+            state.told = (time, .now)
+        }
     }
 }

@@ -12,7 +12,7 @@ extension StoreError.Code {
     public static let remoteOfAnotherStore = Self("remoteOfAnotherStore")
     /// The objects of the remote are not as their owner wrote them, or some are missing.
     public static let remoteDamaged = Self("remoteDamaged")
-    /// Another process replicates to this remote, or did until a short while ago.
+    /// Another owner has this remote, and has not closed its replica. It may have stopped long ago.
     public static let ownedElsewhere = Self("ownedElsewhere")
     /// Another process has taken over this replica: nothing more goes to the remote from here. The
     /// store itself goes on.

@@ -18,6 +18,8 @@ struct ReplicaRestoration {
     let access: RemoteAccess
     let path: String
     let moment: ReplicaMoment
+    /// A position that the replica must have.
+    let atLeast: ReplicaPosition?
     let configuration: Configuration
 
     /// What the file has after a commit.
@@ -49,8 +51,14 @@ struct ReplicaRestoration {
         } else {
             try await LogEnd(access: access).requireNothing(after: end)
         }
+        if let atLeast { try await require(atLeast, upTo: end, reader) }
         let commit = try await fill(
             target.file, RecordChain(reader: reader, end: end), reader, description.pageByteCount)
+        if let atLeast, commit.position < atLeast {
+            throw StoreError(
+                .notFound, "that moment is at \(commit.position), before \(atLeast)",
+                hint: "Name a later moment, or restore without the position.")
+        }
         return try await Store.offPool { [path] cancellation in
             try Self.require(target.file, has: commit, keys, cancellation)
             let copy = try target.file.adopt(pageCount: commit.pageCount, cancellation)
@@ -79,7 +87,7 @@ struct ReplicaRestoration {
     ) async throws -> Commit {
         var last = chain.end
         if case .position(let position) = moment.kind {
-            guard position.slot <= last else { throw tooNew(position, last) }
+            try await require(position, upTo: last, reader)
             last = position.slot
         }
         var term = last.term
@@ -105,34 +113,45 @@ struct ReplicaRestoration {
         _ pageByteCount: Int
     ) async throws -> Commit? {
         var commit: Commit?
-        var pending: [PageSpool] = []
+        // Pages of a commit that has not ended yet, if an earlier one may have to stay.
+        var pending: PageSpool?
         try await chain.follow(from: first) { found in
             guard found.slot <= last else { return false }
+            // The remote may answer the same question in two ways.
+            if let atLeast, found.slot == atLeast.slot { try require(atLeast, isOf: found.sealed) }
             let record = found.record
-            if case .time(let limit) = moment.kind, record.time > limit { return false }
-            // Another owner does not end the commit of the one before.
-            if found.header.kind == .begin { pending = [] }
-            guard found.header.kind == .segment else { return true }
-            let spool = PageSpool(pageByteCount: pageByteCount, beside: path)
-            for page in record.pages {
-                guard page.bytes.count == pageByteCount, page.number > 0 else {
-                    throw StoreError(.remoteDamaged, "\(found.slot.name) has pages of another size")
+            if case .time(let limit) = moment.kind, record.moment > limit { return false }
+            switch found.header.kind {
+            case .begin:
+                // Another owner does not end the commit of the one before.
+                pending = nil
+                guard record.note.isWhole != true else { return true }
+                guard let before = commit, before.digest == record.digest,
+                    before.pageCount == Int(record.pageCount)
+                else { throw inconsistent(found.slot) }
+            case .segment:
+                let isFirst = commit == nil
+                let spool = pending ?? PageSpool(pageByteCount: pageByteCount, beside: path)
+                for page in record.pages {
+                    guard page.bytes.count == pageByteCount, page.number > 0 else {
+                        throw inconsistent(found.slot)
+                    }
+                    if isFirst {
+                        try file.write(page.bytes, at: Int(page.number))
+                    } else {
+                        try spool.append(page.bytes, Int(page.number))
+                    }
                 }
-                try spool.append(page.bytes, Int(page.number))
+                pending = spool
+                guard record.endsCommit else { return true }
+                try spool.forEach { try file.write($0.bytes, at: Int($0.number)) }
+                pending = nil
+                try file.cut(to: Int(record.pageCount))
+            default: return true
             }
-            pending.append(spool)
-            guard record.endsCommit else { return true }
-            for spool in pending {
-                for start in stride(from: 0, to: spool.count, by: 256) {
-                    let pages = try spool.pages(start..<min(start + 256, spool.count))
-                    for page in pages { try file.write(page.bytes, at: Int(page.number)) }
-                }
-            }
-            pending = []
-            try file.cut(to: Int(record.pageCount))
             commit = Commit(
-                position: ReplicaPosition(found.slot), pageCount: Int(record.pageCount),
-                digest: record.digest, time: record.time)
+                position: ReplicaPosition(found.slot, found.sealed.hash),
+                pageCount: Int(record.pageCount), digest: record.digest, time: record.moment)
             return true
         }
         if case .position(let position) = moment.kind, let found = commit,
@@ -143,9 +162,37 @@ struct ReplicaRestoration {
         return commit
     }
 
+    /// Refuses a replica that does not have a position.
+    private func require(
+        _ position: ReplicaPosition, upTo last: Slot, _ reader: LogReader
+    ) async throws {
+        guard position.slot <= last, let found = try await reader.record(at: position.slot) else {
+            throw tooNew(position, last)
+        }
+        try require(position, isOf: found.sealed)
+    }
+
+    private func require(
+        _ position: ReplicaPosition, isOf record: SealedRecord
+    ) throws(StoreError) {
+        guard position.isOf(record) else {
+            throw StoreError(
+                .remoteDamaged,
+                "the replica at \(access.remote.place) has another record at \(position)",
+                hint: "It is of another history: somebody has put back an older state of the "
+                    + "remote, or it is the wrong one.")
+        }
+    }
+
+    private func inconsistent(_ slot: Slot) -> StoreError {
+        StoreError(
+            .remoteDamaged, "\(slot.name) does not fit the records before",
+            hint: "Restore an earlier moment.")
+    }
+
     private func tooNew(_ position: ReplicaPosition, _ last: Slot) -> StoreError {
         StoreError(
-            .notFound,
+            .remoteDamaged,
             "the replica at \(access.remote.place) ends at \(last), before \(position)",
             hint: "The remote has lost its newest records, or hides them.")
     }

@@ -29,7 +29,7 @@ public struct ReplicaMoment: Sendable {
     }
 
     /// The last commit before the first one that is later than a time, by the clock of the machine
-    /// that sent it.
+    /// that sent it, or by the remote's clock if they differed by more than a minute.
     public static func time(_ time: Date) -> ReplicaMoment { ReplicaMoment(kind: .time(time)) }
 }
 
@@ -62,20 +62,26 @@ extension Store {
     ///   - path: Of the new store. Nothing may be there.
     ///   - key: Of the store that was replicated.
     ///   - moment: Which of its states.
+    ///   - position: One that `Replica.caughtUp()` has returned. A remote that does not have it, or
+    ///     has another record there, is refused: it hides the newest records, or is an old one.
     ///   - configuration: How to open the new store for its check.
     /// - Throws: `StoreError` `.notFound` if there is no replica, or none of that moment;
     ///   `.wrongKey`; `.remoteDamaged` if records are missing or changed; `.damaged` if the pages
     ///   or the structure are not sound; `.alreadyExists`; `.needsNewerEngine`; `.full`, `.io`;
-    ///   `.remoteDenied`; `CancellationError`. While the remote cannot be reached the call waits.
+    ///   `.remoteDenied`; `.remoteUnavailable` if the remote cannot be reached for a minute;
+    ///   `CancellationError`.
     /// - Complexity: O(*records* and *pages*): every record since the last transfer of all pages is
     ///   read.
     @discardableResult
     public static func restore(
         from remote: any Remote, to path: String, key: consuming StoreKey,
-        at moment: ReplicaMoment = .newest, configuration: Configuration = .init()
+        at moment: ReplicaMoment = .newest, atLeast position: ReplicaPosition? = nil,
+        configuration: Configuration = .init()
     ) async throws -> ReplicaRestoreReport {
-        try await ReplicaRestoration(
-            access: RemoteAccess(remote), path: path, moment: moment, configuration: configuration
+        let patience = RemoteAccess.Patience(limit: RemoteAccess.beginningLimit)
+        return try await ReplicaRestoration(
+            access: RemoteAccess(remote, patience: patience), path: path, moment: moment,
+            atLeast: position, configuration: configuration
         ).run(key: key)
     }
 }

@@ -1,48 +1,67 @@
 import Coffer
 
-/// The pages of a store that a replica does not have yet, as of one moment.
+/// The pages of a store that a replica does not have yet, as of one moment, or a part of them.
 struct PageChanges {
+    /// Of the pages that the replica has after these.
     let tags: PageTags
-    /// Identifies the moment.
-    let version: [UInt8]
+    /// Pages of the file.
+    let pageCount: Int
+    /// Identifies the moment; `nil` if nothing does, and for a part.
+    let version: [UInt8]?
     let spool: PageSpool
+    /// Whether the replica has all pages of the moment after these.
+    let isWhole: Bool
 
     /// Compares the tags of all pages, and reads those that differ.
     ///
     /// Without WAL, writes wait meanwhile.
     ///
     /// - Parameters:
+    ///   - source: The file when the replication began.
     ///   - tags: Of the pages that the replica has.
     ///   - version: Of the moment that the replica has; `nil` if it is not known.
+    ///   - limit: The most pages to read. If more differ, those with the lowest numbers are read.
     /// - Returns: `nil` if nothing was committed since `version`.
     /// - Throws: `.damaged` for a page that fails authentication; as `Store.withPages`.
     /// - Complexity: O(*pages*): 16 bytes of each are read, and those that differ.
     init?(
-        of store: Store, since tags: PageTags, _ version: [UInt8]?, _ keys: ReplicaKeys,
-        beside path: String, _ cancellation: Cancellation?
+        of store: Store, _ source: ReplicaSource, since tags: PageTags, _ version: [UInt8]?,
+        _ keys: ReplicaKeys, limit: Int, _ cancellation: Cancellation?
     ) throws {
-        let found = try store.withPages(cancellation) { snapshot -> PageChanges? in
-            guard snapshot.version != version else { return nil }
+        let found = try store.withPages(of: source, cancellation) { snapshot -> PageChanges? in
+            if let version, snapshot.version == version { return nil }
             var new = PageTags()
             new.reserve(snapshot.pageCount)
-            let spool = PageSpool(pageByteCount: snapshot.pageByteCount, beside: path)
+            var isWhole = true
+            let spool = PageSpool(pageByteCount: snapshot.pageByteCount, beside: source.path)
             for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
-                if number & 0xfff == 0, cancellation?.isCancelled == true {
-                    throw CancellationError()
-                }
+                if number & 0xff == 0 { try snapshot.requireGoing() }
                 let tag = try snapshot.tag(ofPage: number)
-                new.append(tag, keys)
-                if tags[number].map({ $0.elementsEqual(tag) }) != true {
-                    try spool.append(snapshot.page(number), number)
+                let known = tags[number]
+                if known.map({ $0.elementsEqual(tag) }) == true || spool.count < limit {
+                    if known.map({ $0.elementsEqual(tag) }) != true {
+                        try spool.append(snapshot.page(number), number)
+                    }
+                    new.append(tag, keys)
+                } else {
+                    isWhole = false
+                    // Pages are sent in order, so that after the first that is new there is none.
+                    guard let known else { break }
+                    new.append(Array(known), keys)
                 }
             }
-            return PageChanges(tags: new, version: snapshot.version, spool: spool)
+            return PageChanges(
+                tags: new, pageCount: snapshot.pageCount,
+                version: isWhole ? snapshot.version : nil, spool: spool, isWhole: isWhole)
         }
         guard let found else { return nil }
         self = found
     }
 
-    private init(tags: PageTags, version: [UInt8], spool: PageSpool) {
-        (self.tags, self.version, self.spool) = (tags, version, spool)
+    private init(
+        tags: PageTags, pageCount: Int, version: [UInt8]?, spool: PageSpool, isWhole: Bool
+    ) {
+        (self.tags, self.pageCount, self.version) = (tags, pageCount, version)
+        (self.spool, self.isWhole) = (spool, isWhole)
     }
 }

@@ -64,6 +64,13 @@ final class PageSpool {
         }
     }
 
+    /// Calls `body` for each page, in the order in which they were added.
+    func forEach(_ body: (ReplicaRecord.Page) throws -> Void) throws {
+        for start in stride(from: 0, to: count, by: 256) {
+            for page in try pages(start..<min(start + 256, count)) { try body(page) }
+        }
+    }
+
     private func flush() throws(StoreError) {
         if descriptor < 0 {
             descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -80,4 +80,39 @@ import Testing
         #expect(try await remote.create("store", [9]).value == .exists)
         #expect(try Data(contentsOf: secret) == Data([1, 2, 3]))
     }
+
+    @Test func `another folder at the path is not taken for the remote`() async throws {
+        // As an empty mount point looks while its disk is away.
+        let mount = folder.url.appending(path: "mount")
+        try FileManager.default.createDirectory(at: mount, withIntermediateDirectories: false)
+        let other = try FolderRemote(mount.path)
+        _ = try await other.create("log/1", [1])
+        let away = folder.url.appending(path: "away")
+        try FileManager.default.moveItem(at: mount, to: away)
+        try FileManager.default.createDirectory(at: mount, withIntermediateDirectories: false)
+        await expect(.remoteUnavailable) { _ = try await other.create("log/2", [1]) }
+        await expect(.remoteUnavailable) { _ = try await other.read("log/1") }
+        await expect(.remoteUnavailable) { _ = try await other.names(withPrefix: "", after: "") }
+        await expect(.remoteUnavailable) { try await other.delete("log/1") }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: mount.path) == [])
+        try FileManager.default.removeItem(at: mount)
+        try FileManager.default.moveItem(at: away, to: mount)
+        #expect(try await other.create("log/2", [2]).value == .created)
+        #expect(try await other.read("log/1").value == [1])
+    }
+
+    @Test func `an object that a backup has linked is not taken for a new one`() async throws {
+        _ = try await remote.create("log/1", [1])
+        // Every file has a second name, also the unfinished ones.
+        try FileManager.default.linkItem(
+            atPath: folder.path("log/1"), toPath: folder.path("log/linked"))
+        #expect(try await remote.create("log/1", [2]).value == .exists)
+        #expect(try await remote.read("log/1").value == [1])
+    }
+
+    @Test func `the proof of a remote leaves no folder behind`() async throws {
+        try await RemoteProof(remote).run()
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path("proof")) == [])
+    }
 }

@@ -25,11 +25,19 @@ import Testing
         try await end.requireNothing(after: Slot(term: 1, number: 9))
         // Another process has gone on since the end was found.
         try await end.requireNothing(after: Slot(term: 1, number: 5))
+        // Other programs leave files of their own.
+        remote.objects["log/thumbs.db"] = [1]
+        remote.objects["log/.x/y"] = [1]
+        try await end.requireNothing(after: Slot(term: 1, number: 9))
         remote.objects[name(6)] = nil
         let error = await #expect(throws: StoreError.self) {
             try await end.requireNothing(after: Slot(term: 1, number: 5))
         }
         #expect(error?.code == .remoteDamaged)
         #expect(error?.message.contains("none at \(name(6))") == true)
+    }
+
+    @Test func `a remote that has every object is refused`() async throws {
+        await expect(.remoteDamaged) { _ = try await LogEnd.last { _ in true } }
     }
 }

@@ -24,7 +24,7 @@ import Testing
         let writer = try await writer()
         for number in 1...5 as ClosedRange<UInt32> {
             let slot = try await writer.append(.segment, .numbered(number))
-            #expect(slot == Slot(term: 1, number: UInt64(number)))
+            #expect(slot.slot == Slot(term: 1, number: UInt64(number)))
         }
         var hash = RecordHeader.nothingBefore
         for number in 0...5 as ClosedRange<UInt64> {
@@ -50,7 +50,7 @@ import Testing
         }
         #expect(await first.isFenced)
         let slot = try await second.append(.segment, .numbered(3))
-        #expect(slot == Slot(term: 2, number: 1))
+        #expect(slot.slot == Slot(term: 2, number: 1))
         let takeover = try await reader.existing(Slot(term: 1, number: 2))
         #expect(takeover.header.kind == .takeover && takeover.record.note.owner == "b")
         let begin = try await reader.existing(Slot(term: 2, number: 0))
@@ -128,5 +128,28 @@ import Testing
                 after: nil, .numbered(0), as: owner(), .testing(remote), keys)
         }
         #expect(error?.code == .remoteUnfit)
+    }
+
+    @Test func `a record whose answer was an error is not taken for that of another owner`()
+        async throws
+    {
+        let writer = try await writer()
+        remote.denyAfterNextCreate()
+        await expect(.remoteDenied) { _ = try await writer.append(.segment, .numbered(1)) }
+        #expect(remote.objects[Slot(term: 1, number: 1).name] != nil)
+        let position = try await writer.append(.segment, .numbered(2))
+        #expect(position.slot == Slot(term: 1, number: 2))
+        #expect(try await reader.existing(Slot(term: 1, number: 1)).record.pages.count == 1)
+    }
+
+    @Test func `an owner does not go on after a record that the remote has lost`() async throws {
+        let writer = try await writer()
+        _ = try await writer.append(.segment, .numbered(1))
+        let objects = remote.objects
+        remote.objects[Slot(term: 1, number: 1).name] = nil
+        await expect(.remoteDamaged) { _ = try await writer.append(.segment, .numbered(2)) }
+        #expect(remote.objects[Slot(term: 1, number: 2).name] == nil)
+        remote.objects = objects
+        _ = try await writer.append(.segment, .numbered(2))
     }
 }

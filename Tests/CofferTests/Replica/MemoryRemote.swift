@@ -19,6 +19,8 @@ final class MemoryRemote: Remote {
         var random: SeededGenerator
         var now = Date(timeIntervalSince1970: 1_900_000_000)
         var readCount = 0
+        var isDown = false
+        var deniesNextCreate = false
     }
 
     private let defects: Defects
@@ -39,6 +41,15 @@ final class MemoryRemote: Remote {
         set { state.withLock { $0.objects = newValue } }
     }
 
+    /// Whether every call fails, without an effect.
+    var isDown: Bool {
+        get { state.withLock { $0.isDown } }
+        set { state.withLock { $0.isDown = newValue } }
+    }
+
+    /// Makes the next object, and answers that this is not allowed.
+    func denyAfterNextCreate() { state.withLock { $0.deniesNextCreate = true } }
+
     func advance(_ seconds: TimeInterval) { state.withLock { $0.now += seconds } }
 
     func create(
@@ -56,6 +67,10 @@ final class MemoryRemote: Remote {
                 state.objects[name] = bytes
             }
             if failure { throw CocoaError(.fileReadUnknown) }
+            if state.deniesNextCreate {
+                state.deniesNextCreate = false
+                throw StoreError(.remoteDenied, "the clock of the caller is wrong")
+            }
             return RemoteAnswer(creation, time: state.now)
         }
     }
@@ -81,6 +96,7 @@ final class MemoryRemote: Remote {
 
     /// Whether a call fails after its effect; throws if it fails before.
     private func failure(_ state: inout State) throws -> Bool {
+        if state.isDown { throw CocoaError(.fileReadUnknown) }
         guard Int.random(in: 0..<100, using: &state.random) < defects.failurePercentage else {
             return false
         }

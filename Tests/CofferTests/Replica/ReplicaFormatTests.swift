@@ -115,4 +115,26 @@ import Testing
             #expect(error?.code == .remoteDamaged)
         }
     }
+
+    @Test func `a position reads as it was printed, and nothing else does`() throws {
+        let position = ReplicaPosition(slot, Array(0...31))
+        #expect(position.description == "3/1a2b-0001020304050607")
+        #expect(ReplicaPosition("3/1a2b-0001020304050607") == position)
+        for text in ["", "3/1a2b", "3/1a2b-", "0/1-0001020304050607", "3-0001020304050607"] {
+            #expect(ReplicaPosition(text) == nil, "\(text)")
+        }
+        #expect(Slot(name: slot.name) == slot)
+        for name in ["log/3/1a2b", "log/x", slot.name + "/", slot.name.uppercased()] {
+            #expect(Slot(name: name) == nil, "\(name)")
+        }
+    }
+
+    @Test func `a record of a wrong clock has the time of the remote`() {
+        var record = record()
+        #expect(record.moment == record.time)
+        record.time = Date(timeIntervalSince1970: 4_070_908_800)
+        #expect(record.moment == record.remoteTime)
+        record.remoteTime = nil
+        #expect(record.moment == record.time)
+    }
 }

@@ -208,11 +208,13 @@ import Workload
         #expect(wrong?.code == .wrongKey)
         let taken = await #expect(throws: StoreError.self) { try await restore("store.db") }
         #expect(taken?.code == .alreadyExists)
-        let later = ReplicaPosition(Slot(term: end.slot.term, number: end.slot.number + 50))
+        let later = ReplicaPosition(
+            Slot(term: end.slot.term, number: end.slot.number + 50),
+            [UInt8](repeating: 1, count: 32))
         let hidden = await #expect(throws: StoreError.self) {
             try await restore("copy", at: .position(later))
         }
-        #expect(hidden?.code == .notFound)
+        #expect(hidden?.code == .remoteDamaged)
         #expect(hidden?.hint?.contains("hides them") == true)
         let early = await #expect(throws: StoreError.self) {
             try await restore("copy", at: .time(Date(timeIntervalSince1970: 1)))
@@ -281,9 +283,7 @@ import Workload
         remote.objects[slot.name] = try SealedRecord(
             .segment, record, at: slot, after: header.previous, by: keys
         ).bytes
-        let error = await #expect(throws: StoreError.self) {
-            try await restore("copy", at: .position(position))
-        }
+        let error = await #expect(throws: StoreError.self) { try await restore("copy") }
         #expect(error?.code == .remoteDamaged)
         #expect(error?.message.contains("not those that its owner had") == true)
     }
@@ -398,7 +398,8 @@ import Workload
         // The proof of a remote does not ask again.
         let access = RemoteAccess(remote, patience: options.patience)
         let beginning = ReplicaBeginning(
-            store: store, source: try store.replicaSource(), access: access, options: options)
+            store: store, source: try store.replicaSource(), access: access, options: options,
+            failures: ReplicaFailures(options))
         let replica = try await beginning.run()
         for value in 1...20 {
             try insert(value, in: store)
@@ -442,5 +443,212 @@ import Workload
         #expect(try values("newest") == [1, 2, 4])
         try await restore("later", at: .position(positions[2]))
         #expect(try values("later") == [1, 2, 3])
+    }
+
+    @Test func `a new key ends the replica, and no position is told under it`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        try insert(1, in: store)
+        let last = try await replica.caughtUp()
+        try await store.rekey(to: .numbered(2))
+        try insert(2, in: store)
+        let count = remote.objects.count
+        for _ in 0..<2 {
+            let error = await #expect(throws: StoreError.self) { try await replica.caughtUp() }
+            #expect(error?.code == .wrongKey)
+        }
+        #expect(await replica.status.end?.code == .wrongKey)
+        #expect(remote.objects.count == count)
+        try await store.close()
+        try await restore("copy", at: .position(last))
+        #expect(try values("copy") == [1])
+    }
+
+    @Test(arguments: journalModes)
+    func `a commit before a pause of the store is in the replica after it`(
+        mode: Configuration.JournalMode
+    ) async throws {
+        let made = try open("store.db", mode)
+        try makeTable(in: made)
+        try await made.close()
+        let store = try open("store.db", mode)
+        let replica = try await replicate(store)
+        for value in 1...3 {
+            try insert(value, in: store)
+            try await store.suspend()
+            let paused = await #expect(throws: StoreError.self) { try await replica.caughtUp() }
+            #expect(paused?.code == .suspended)
+            try await store.resume()
+            try await replica.caughtUp()
+            try await restore("copy\(value)")
+            #expect(try values("copy\(value)") == Array(1...value))
+        }
+        try await replica.close()
+        try await store.close()
+    }
+
+    @Test func `a journal mode that another program has changed is followed`() async throws {
+        let made = try open("store.db", .delete)
+        try makeTable(in: made)
+        try await made.close()
+        let store = try open("store.db", .existing)
+        let replica = try await replicate(store)
+        // While one connection has the file in WAL mode, none leaves it.
+        let other = try Connection(
+            path: folder.path(), key: .numbered(1), configuration: .testing(.wal))
+        for value in 1...3 {
+            try other.execute("INSERT INTO t VALUES (\(value), randomblob(3000))")
+            try await replica.caughtUp()
+            try await restore("copy\(value)")
+            #expect(try values("copy\(value)") == Array(1...value))
+        }
+        other.close()
+        try await replica.close()
+        try await store.close()
+    }
+
+    @Test func `a position that was told can be restored, also after a restart without commits`()
+        async throws
+    {
+        let store = try open()
+        try makeTable(in: store)
+        try insert(1, in: store)
+        for _ in 0..<3 {
+            let replica = try await replicate(store)
+            let position = try await replica.caughtUp()
+            try await replica.close()
+            let name = "copy\(position.slot.term)"
+            let report = try await restore(name, at: .position(position))
+            #expect(report.position == position)
+            #expect(try values(name) == [1])
+        }
+        try await store.close()
+    }
+
+    @Test func `a remote with an older or another history is refused by a position kept elsewhere`()
+        async throws
+    {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        let old = remote.objects
+        try insert(1, in: store)
+        let kept = try await replica.caughtUp()
+        try await store.close()
+        func restoreKept(_ name: String) async throws {
+            _ = try await Store.restore(
+                from: remote, to: folder.path(name), key: .numbered(1), atLeast: kept,
+                configuration: .testing())
+        }
+        try await restoreKept("whole")
+        let whole = remote.objects
+        remote.objects = old
+        let hidden = await #expect(throws: StoreError.self) { try await restoreKept("hidden") }
+        #expect(hidden?.code == .remoteDamaged)
+        // Another owner goes on from the old state, and fills the same slot with something else.
+        var other = options
+        other.takesOver = true
+        other.keepsFile = true
+        let again = try open()
+        let second = try await again.replicate(to: remote, other)
+        for value in 2...9 {
+            try insert(value, in: again)
+            try await second.caughtUp()
+        }
+        try await second.close()
+        try await again.close()
+        #expect(remote.objects[kept.slot.name] != whole[kept.slot.name])
+        let exchanged = await #expect(throws: StoreError.self) { try await restoreKept("other") }
+        #expect(exchanged?.code == .remoteDamaged)
+        #expect(exchanged?.message.contains("another record") == true)
+    }
+
+    @Test func `a remote that loses its records ends the replica instead of starting anew`()
+        async throws
+    {
+        let store = try open()
+        try makeTable(in: store)
+        let replica = try await replicate(store)
+        try insert(1, in: store)
+        remote.objects = [:]
+        let error = await #expect(throws: StoreError.self) { try await replica.caughtUp() }
+        #expect(error?.code == .remoteDamaged)
+        #expect(remote.objects.isEmpty)
+        #expect(await replica.status.end?.code == .remoteDamaged)
+        try insert(2, in: store)
+        try await store.close()
+    }
+
+    @Test func `a cancelled caller stops waiting, and the pass goes on`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        var waiting = options
+        waiting.sleep = { _ in throw CancellationError() }
+        let failures = Shared(0)
+        waiting.failed = { _ in failures.update { $0 += 1 } }
+        let replica = try await store.replicate(to: remote, waiting)
+        try insert(1, in: store)
+        remote.isDown = true
+        let task = Task { try await replica.caughtUp() }
+        try await yieldWhile { failures.value == 0 }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(await replica.status.failure != nil)
+        remote.isDown = false
+        try await replica.caughtUp()
+        #expect(await replica.status.failure == nil)
+        try await replica.close()
+        try await store.close()
+        try await restore("copy")
+        #expect(try values("copy") == [1])
+    }
+
+    @Test func `callers that close and wait at once are not taken for another owner`() async throws
+    {
+        let store = try open()
+        try makeTable(in: store)
+        for value in 1...10 {
+            let replica = try await replicate(store)
+            try insert(value, in: store)
+            await withTaskGroup(of: Void.self) { group in
+                for index in 0..<8 {
+                    group.addTask {
+                        do {
+                            if index % 3 == 0 {
+                                try await replica.close()
+                            } else {
+                                try await replica.caughtUp()
+                            }
+                        } catch let error as StoreError {
+                            #expect(error.code == .closed)
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+            }
+            // Everybody may take over at once.
+            #expect(await replica.status.end?.code == .closed)
+        }
+        try await store.close()
+        try await restore("copy")
+        #expect(try values("copy") == Array(1...10))
+    }
+
+    @Test func `a large store is sent in parts, and restored whole`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        try await store.write { tx in
+            for value in 1...150 {
+                try tx.execute("INSERT INTO t VALUES (\(value), randomblob(1000000))")
+            }
+        }
+        let replica = try await replicate(store)
+        try insert(151, in: store)
+        try await replica.close()
+        try await store.close()
+        try await restore("copy")
+        #expect(try values("copy") == Array(1...151))
     }
 }
