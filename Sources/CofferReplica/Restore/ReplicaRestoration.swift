@@ -144,7 +144,7 @@ struct ReplicaRestoration {
                 }
                 pending = spool
                 guard record.endsCommit else { return true }
-                try spool.forEach { try file.write($0.bytes, at: Int($0.number)) }
+                try spool.readAll { try file.write($0.bytes, at: Int($0.number)) }
                 pending = nil
                 try file.cut(to: Int(record.pageCount))
             default: return true

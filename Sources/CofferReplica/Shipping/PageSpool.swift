@@ -65,7 +65,7 @@ final class PageSpool {
     }
 
     /// Calls `body` for each page, in the order in which they were added.
-    func forEach(_ body: (ReplicaRecord.Page) throws -> Void) throws {
+    func readAll(_ body: (ReplicaRecord.Page) throws -> Void) throws {
         for start in stride(from: 0, to: count, by: 256) {
             for page in try pages(start..<min(start + 256, count)) { try body(page) }
         }
