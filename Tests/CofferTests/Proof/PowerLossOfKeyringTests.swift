@@ -10,7 +10,7 @@ import Testing
     {
         let seed = testSeed()
         try KeyringLossHarness(seed: seed)
-            .run(tryCount(800, long: 100_000), seed: seed)
+            .run(tryCount(800, long: 20_000), seed: seed)
             .expectNothingLost("power losses of a keyring")
     }
 
