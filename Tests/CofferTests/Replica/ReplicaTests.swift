@@ -288,6 +288,30 @@ import Workload
         #expect(error?.message.contains("not those that its owner had") == true)
     }
 
+    @Test func `a record in the place of another is noticed by the one after it`() async throws {
+        let store = try open()
+        try makeTable(in: store)
+        let source = try store.replicaSource()
+        let replica = try await replicate(store)
+        try insert(1, in: store)
+        let slot = try await replica.caughtUp().slot
+        try await replica.close()
+        try await store.close()
+        let description = try ReplicaDescription(
+            #require(remote.objects[ReplicaDescription.name]), at: "memory")
+        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
+        // As an owner that lost the race for the slot had sealed it.
+        let (header, record) = try SealedRecord(
+            #require(remote.objects[slot.name]), at: slot
+        ).open(by: keys)
+        remote.objects[slot.name] = try SealedRecord(
+            .segment, record, at: slot, after: header.previous, by: keys
+        ).bytes
+        let error = await #expect(throws: StoreError.self) { try await restore("copy") }
+        #expect(error?.code == .remoteDamaged)
+        #expect(error?.message.contains("does not follow the record before") == true)
+    }
+
     @Test func `a commit of several records counts when its last one is there`() async throws {
         let store = try open()
         try makeTable(in: store)
