@@ -5,12 +5,13 @@ import Testing
 @testable import Coffer
 @testable import CofferReplica
 
-/// A remote on a real service: the one that `COFFER_S3` names. `Scripts/servers start` starts one.
+/// A remote on a real service: the one that `COFFER_TEST_S3` names. `Scripts/servers start` starts
+/// one.
 @Suite(
     .againstHanging, .onOwnThreads,
     .enabled(
         if: S3Server.url != nil || Repository.isCI,
-        "COFFER_S3 names no service: see Scripts/servers"))
+        "COFFER_TEST_S3 names no service: see Scripts/servers"))
 struct S3ServerTests {
     /// Names of this test only.
     private let folder = "test/\(UInt64.random(in: 0 ... .max))"
@@ -138,8 +139,8 @@ struct S3ServerTests {
 
 /// The service that the environment names.
 enum S3Server {
-    static let url = ProcessInfo.processInfo.environment["COFFER_S3"]
-    static let credentials = ProcessInfo.processInfo.environment["COFFER_S3_CREDENTIALS"]
+    static let url = ProcessInfo.processInfo.environment["COFFER_TEST_S3"]
+    static let credentials = ProcessInfo.processInfo.environment["COFFER_TEST_S3_CREDENTIALS"]
 }
 
 /// Changes one bit of each body, after it was signed.
