@@ -50,11 +50,11 @@ public actor Replica {
     init(
         _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ writer: LogWriter,
         _ options: ReplicaOptions, _ failures: ReplicaFailures, tags: PageTags,
-        position: ReplicaPosition?
+        version: [UInt8]?, position: ReplicaPosition?
     ) {
         (self.store, self.source, self.keys, self.writer) = (store, source, keys, writer)
         (self.options, self.failures, self.tags) = (options, failures, tags)
-        self.position = position
+        (self.version, self.position) = (version, position)
     }
 
     /// Sends commits by itself from now on. The task keeps the replica.

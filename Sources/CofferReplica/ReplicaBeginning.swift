@@ -35,12 +35,13 @@ struct ReplicaBeginning {
             let known = try await known(end, reader)
             var state = ReplicaRecord(time: options.currentDate())
             state.note.isWhole = known == nil
-            state.pageCount = UInt32(known?.count ?? 0)
-            state.digest = known?.digest ?? 0
+            state.pageCount = UInt32(known?.tags.count ?? 0)
+            state.digest = known?.tags.digest ?? 0
             let writer = try await LogWriter.begin(after: end, state, as: owner, access, keys)
             guard let writer else { continue }
             return Replica(
-                store, source, keys, writer, options, failures, tags: known ?? PageTags(),
+                store, source, keys, writer, options, failures,
+                tags: known?.tags ?? PageTags(), version: known?.version,
                 position: known == nil ? nil : await writer.position)
         }
         throw StoreError(
@@ -65,17 +66,25 @@ struct ReplicaBeginning {
         return try ReplicaDescription(bytes, at: place)
     }
 
-    /// The tags of the pages that the replica has; `nil` if they are not known.
+    /// The file as of one moment.
+    private struct FileState {
+        let tags: PageTags
+        /// Identifies the moment, as `PageSnapshot.version` does.
+        let version: [UInt8]?
+    }
+
+    /// The state that the replica has; `nil` if it is not known.
     ///
     /// The file shows them if it is as the last record says.
     ///
     /// - Throws: `.remoteAhead` if it is as an earlier record says.
-    private func known(_ end: LogReader.End?, _ reader: LogReader) async throws -> PageTags? {
+    private func known(_ end: LogReader.End?, _ reader: LogReader) async throws -> FileState? {
         guard let end else { return nil }
         let last = end.last.record
-        let tags = try await tags(reader.keys)
+        let state = try await fileState(reader.keys)
+        let tags = state.tags
         if last.endsCommit, tags.count == Int(last.pageCount), tags.digest == last.digest {
-            return tags
+            return state
         }
         guard !options.keepsFile else { return nil }
         let search = HistorySearch(reader: reader, end: end.last.slot)
@@ -89,8 +98,8 @@ struct ReplicaBeginning {
                 + "their position.")
     }
 
-    /// The tags of all pages of the file.
-    private func tags(_ keys: ReplicaKeys) async throws -> PageTags {
+    /// The tags of all pages of the file, as they are now.
+    private func fileState(_ keys: ReplicaKeys) async throws -> FileState {
         let (store, source) = (store, source)
         return try await Store.offPool { cancellation in
             try store.withPages(of: source, cancellation) { snapshot in
@@ -100,7 +109,7 @@ struct ReplicaBeginning {
                     if number & 0xfff == 0 { try snapshot.requireGoing() }
                     tags.append(try snapshot.tag(ofPage: number), keys)
                 }
-                return tags
+                return FileState(tags: tags, version: snapshot.version)
             }
         }
     }

@@ -23,7 +23,7 @@ public struct KeyID: Sendable, Hashable, CustomStringConvertible {
     public var description: String { bytes.hexDigits }
 }
 
-extension [UInt8] {
+extension Sequence<UInt8> {
     /// Two hex digits for each byte, in lower case.
     package var hexDigits: String {
         map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

@@ -10,7 +10,7 @@ extension UnsafeMutableRawBufferPointer {
 
 extension SecretBytes {
     /// Random bytes in locked memory.
-    package static func random(byteCount: Int) -> SecretBytes {
+    static func random(byteCount: Int) -> SecretBytes {
         SecretBytes(byteCount: byteCount) { $0.fillRandomly() }
     }
 }

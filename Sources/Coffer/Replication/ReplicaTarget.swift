@@ -85,7 +85,7 @@ package final class ReplicaTarget {
             filled = count ?? 0
         }
         guard let count else { throw StoreError.system(errno, "cannot read \(path)") }
-        // What was never written reads as zeros.
+        // A page that was never written reads as zeros.
         return tag + [UInt8](repeating: 0, count: PageSnapshot.tagByteCount - count)
     }
 
@@ -102,7 +102,8 @@ package final class ReplicaTarget {
     /// The caller has compared the tags of all pages with what the owner of the replica says. So a
     /// page of zeros is one that SQLite has left.
     ///
-    /// - Throws: `.damaged`, and then there is no file; `.alreadyExists`; `.cancelled`.
+    /// - Throws: `.damaged` for a page or a structure that is not sound; `.alreadyExists`;
+    ///   `.cancelled`. After an error no file has the name.
     package func adopt(pageCount: Int, _ cancellation: Cancellation?) throws -> CopyReport {
         let monitor = CopyMonitor(progress: nil, cancellation: cancellation)
         try cut(to: pageCount)

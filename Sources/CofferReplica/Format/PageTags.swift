@@ -13,7 +13,7 @@ struct PageTags: Sendable, Equatable {
 
     var count: Int { bytes.count / Self.byteCount }
 
-    /// The tag of a page, counted from 1; `nil` if there is no such page.
+    /// The tag of a page, counted from 1; `nil` beyond the last page.
     subscript(number: Int) -> ArraySlice<UInt8>? {
         guard number <= count else { return nil }
         return bytes[(number - 1) * Self.byteCount..<number * Self.byteCount]

@@ -73,7 +73,7 @@ struct RecordHeader: Equatable {
     }
 }
 
-/// What a record is for.
+/// The purpose of a record.
 enum RecordKind: UInt8, Sendable {
     /// The first record of a term: its owner.
     case begin = 1

@@ -100,7 +100,7 @@ final class ReplicaKeys: Sendable {
 
     // MARK: Pages
 
-    /// What a page adds to the digest of the file.
+    /// The part of a page in the digest of the file.
     ///
     /// - Parameter tag: The first 16 bytes of the page's MAC, which names the content: each write
     ///   of a page encrypts it with a new random vector. Zeros for a page without a MAC.

@@ -41,7 +41,7 @@ struct ReplicaRecord: Equatable, Sendable {
             checksum: [UInt8](repeating: 0, count: 8))
     }
 
-    /// What only some kinds of records have.
+    /// Facts that only some kinds of records carry.
     struct Note: Equatable, Sendable, Codable {
         /// Of `begin` and `takeover`: who owns the term.
         var owner: String?
@@ -76,7 +76,7 @@ struct ReplicaRecord: Equatable, Sendable {
 }
 
 extension ReplicaRecord {
-    /// What is encrypted of a record.
+    /// The two parts of a record that are encrypted.
     struct Content: Equatable {
         var summary: [UInt8]
         var body: [UInt8]

@@ -24,7 +24,7 @@ actor LogWriter {
     /// A record of which the remote may or may not have got the slot.
     private var undecided: Undecided?
     private var isWriting = false
-    /// What the replica has: the last record, without its pages.
+    /// The last record of the replica, without its pages.
     private var state: ReplicaRecord
 
     private struct Undecided {
@@ -33,7 +33,7 @@ actor LogWriter {
         let state: ReplicaRecord
     }
 
-    /// Who writes.
+    /// The owner of the term.
     struct Owner: Sendable {
         /// By default a name of the machine and the path of the file.
         let name: String

@@ -1,5 +1,4 @@
 import Coffer
-import Dispatch
 
 #if canImport(Darwin)
 import Darwin
@@ -32,10 +31,10 @@ public struct FolderRemote: Remote {
     private let path: String
     /// Which folder it was at the beginning: another one is there while a disk is not mounted.
     private let identity: Identity
-    private static let queue = DispatchQueue(label: "coffer.remote", attributes: .concurrent)
 
-    /// - Throws: `.notFound` if there is no such folder. It is not made: the disk that it belongs
-    ///   to may not be mounted.
+    /// Names an existing folder. A missing one is not made: its disk may not be mounted.
+    ///
+    /// - Throws: `StoreError` `.notFound` if the path leads to no folder; `.io`.
     public init(_ path: String) throws(StoreError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -73,32 +72,49 @@ public struct FolderRemote: Remote {
         }
     }
 
+    /// The path of the folder.
     public var place: String { path }
 
+    /// Creates a file, unless there is one of that name, and syncs it.
+    ///
+    /// - Throws: `StoreError` `.remoteUnavailable` if the folder is gone, or is another one;
+    ///   `.remoteDenied` without the right to write; `.remoteUnfit` on a file system without hard
+    ///   links; `.misuse` for a name that no object has; `.full`, `.io`.
     public func create(
         _ name: String, _ bytes: [UInt8]
     ) async throws -> RemoteAnswer<RemoteCreation> {
-        try await blocking { () throws(StoreError) in try self.createNow(name, bytes) }
+        try await blockingWork { try self.createNow(name, bytes) }
     }
 
+    /// The bytes of a file, or a part of them; `nil` if the file does not exist.
+    ///
+    /// - Throws: As `create(_:_:)`.
     public func read(
         _ name: String, _ range: Range<Int>?
     ) async throws -> RemoteAnswer<[UInt8]?> {
-        try await blocking { () throws(StoreError) in
+        try await blockingWork {
             RemoteAnswer(try self.readNow(name, range), time: nil)
         }
     }
 
+    /// Names that begin with a prefix, in the order of their bytes: at most 1 000, those after
+    /// another name.
+    ///
+    /// - Throws: As `create(_:_:)`.
+    /// - Complexity: O(*files*) below the folder of the prefix.
     public func names(withPrefix prefix: String, after name: String) async throws -> [String] {
-        try await blocking { () throws(StoreError) in
+        try await blockingWork {
             try self.requireSame()
             let all = try self.allNames(below: Self.folder(of: prefix))
             return Array(all.filter { $0.hasPrefix(prefix) && $0 > name }.sorted().prefix(1000))
         }
     }
 
+    /// Deletes a file, if it exists, and its folder if that is empty then.
+    ///
+    /// - Throws: As `create(_:_:)`.
     public func delete(_ name: String) async throws {
-        try await blocking { () throws(StoreError) in
+        try await blockingWork {
             let path = try self.path(of: name)
             try self.requireSame()
             guard unlink(path) == 0 || errno == ENOENT else {
@@ -109,15 +125,6 @@ public struct FolderRemote: Remote {
             // It stays if it has other objects. A creator that just looked for it tries again.
             if folder != self.path { rmdir(folder) }
         }
-    }
-
-    private func blocking<T: Sendable>(
-        _ work: @escaping @Sendable () throws(StoreError) -> T
-    ) async throws(StoreError) -> T {
-        let result: Result<T, StoreError> = await withCheckedContinuation { continuation in
-            Self.queue.async { continuation.resume(returning: Result(catching: work)) }
-        }
-        return try result.get()
     }
 
     // MARK: Files

@@ -32,7 +32,7 @@ public protocol Remote: Sendable {
     /// finds it.
     func create(_ name: String, _ bytes: [UInt8]) async throws -> RemoteAnswer<RemoteCreation>
 
-    /// The bytes of an object, or a part of them; `nil` if there is no such object.
+    /// The bytes of an object, or a part of them; `nil` if it does not exist.
     ///
     /// - Parameter range: Offsets, from 0. A part beyond the end is left out.
     func read(_ name: String, _ range: Range<Int>?) async throws -> RemoteAnswer<[UInt8]?>
@@ -48,14 +48,15 @@ public protocol Remote: Sendable {
 }
 
 extension Remote {
-    /// All bytes of an object; `nil` if there is no such object.
+    /// All bytes of an object; `nil` if it does not exist.
     public func read(_ name: String) async throws -> RemoteAnswer<[UInt8]?> {
         try await read(name, nil)
     }
 }
 
-/// What became of an object that was to be created.
+/// The result of creating an object.
 public enum RemoteCreation: Sendable {
+    /// The object was created by this call.
     case created
     /// There was an object of that name: it is unchanged.
     case exists
@@ -63,10 +64,12 @@ public enum RemoteCreation: Sendable {
 
 /// An answer of a remote, with the time by the remote's clock.
 public struct RemoteAnswer<Value: Sendable>: Sendable {
+    /// The answer itself.
     public let value: Value
     /// When the remote answered, by its own clock; `nil` if it did not tell.
     public let time: Date?
 
+    /// Makes an answer.
     public init(_ value: Value, time: Date?) {
         (self.value, self.time) = (value, time)
     }

@@ -52,7 +52,7 @@ final class RemoteAccess: Sendable {
     var estimatedTime: Date? { clock.estimate }
 
     /// The most bytes that an object of a replica has.
-    private static let byteCountMax = (8 << 20) + (64 << 10)
+    static let byteCountMax = (8 << 20) + (64 << 10)
 
     /// Creates an object, whatever answers are lost.
     ///
@@ -91,7 +91,7 @@ final class RemoteAccess: Sendable {
         return .created
     }
 
-    /// The bytes of an object, or a part; `nil` if there is no such object.
+    /// The bytes of an object, or a part; `nil` if it does not exist.
     func read(_ name: String, _ range: Range<Int>? = nil) async throws -> [UInt8]? {
         let part = range ?? 0..<Self.byteCountMax + 1
         let answer = try await asking { try await remote.read(name, part) }

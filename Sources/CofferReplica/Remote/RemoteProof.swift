@@ -14,7 +14,7 @@ struct RemoteProof {
 
     init(_ remote: any Remote) {
         self.remote = remote
-        folder = "proof/" + Self.randomDigits()
+        folder = "proof/" + [UInt8].random(byteCount: 16).hexDigits
     }
 
     /// Creates and reads some objects, and deletes them again.
@@ -85,15 +85,8 @@ struct RemoteProof {
             hint: "Choose a service that refuses to create an object twice.")
     }
 
-    /// What a racer creates: all of the same size.
+    /// The object of a racer: all have the same size.
     private static func bytes(_ racer: Int) -> [UInt8] {
         Array("racer \(racer) of a proof by Coffer".utf8)
-    }
-
-    private static func randomDigits() -> String {
-        [UInt64.random(in: 0 ... .max), .random(in: 0 ... .max)].map { number in
-            let digits = String(number, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
     }
 }

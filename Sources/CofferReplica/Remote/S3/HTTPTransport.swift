@@ -35,6 +35,7 @@ public struct HTTPRequest: Sendable {
     public let url: String
     /// Names in lower case, and values. `host` is not among them: it is the URL's.
     public let headers: [String: String]
+    /// The bytes to send; empty for none.
     public let body: [UInt8]
     /// The time after which the transport gives up, from the call to the last byte of the answer.
     public let timeout: Duration
@@ -42,6 +43,7 @@ public struct HTTPRequest: Sendable {
     /// error, or cuts it if the status is 300 or above.
     public let byteCountMax: Int
 
+    /// Makes a request.
     public init(
         method: String, url: String, headers: [String: String] = [:], body: [UInt8] = [],
         timeout: Duration = .seconds(60), byteCountMax: Int = 64 << 10
@@ -61,11 +63,15 @@ extension HTTPRequest: CustomStringConvertible, CustomReflectable {
 
 /// The answer to a request of HTTP.
 public struct HTTPResponse: Sendable {
+    /// The status code, such as 200.
     public let status: Int
     /// Names in lower case, and values.
     public let headers: [String: String]
+    /// All bytes of the body.
     public let body: [UInt8]
 
+    /// Makes an answer.
+    ///
     /// - Parameter headers: Names in any case. Of two that differ in case only, one is taken.
     public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
         self.status = status

@@ -38,7 +38,7 @@ public struct S3Remote: Remote {
     }
 
     /// The most bytes that an object may have: 8 MiB and 64 KiB.
-    static let objectByteCountMax = (8 << 20) + (64 << 10)
+    static let objectByteCountMax = RemoteAccess.byteCountMax
 
     private let location: S3Location
     private let signature: RequestSignature
