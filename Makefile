@@ -11,17 +11,18 @@ endif
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
 # All suites of the store and its observers, and the random harnesses. The sanitizer cannot look
-# into processes that are killed.
+# into processes that are killed. A power loss is tried with what one thread has written.
 space := $(subst ,, )
 tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/Observation/*Tests.swift) \
-	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift %/BucketProcessTests.swift %/KeyringVerbTests.swift %/RotationRaceTests.swift %/KillDuringRotateListTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
+	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift %/BucketProcessTests.swift %/KeyringVerbTests.swift %/RotationRaceTests.swift %/KillDuringRotateListTests.swift \
+		%/KillDuringCompactTests.swift %/PowerLossOfKeyringTests.swift %/PowerLossOfLargeRekeyTests.swift %/PowerLossOfCompactTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
 	Examples/Fleet Examples/Flights Examples/Report Examples/Sessions \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup mandoc data python-sqlcipher build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
+.PHONY: help setup mandoc openssl data python-sqlcipher build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -66,8 +67,11 @@ roomy := MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=16777216
 quick := $(if $(filter true,$(CI)),-c release -debug-info-format none --enable-index-store \
 	$(addprefix -Xswiftc ,-Onone -enable-testing -no-whole-module-optimization -enable-batch-mode))
 
-test: setup data python-sqlcipher ## build and run the tests
-	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) $(roomy) \
+openssl:
+	@command -v openssl >/dev/null || ! command -v apt-get >/dev/null || Scripts/setup openssl
+
+test: setup data python-sqlcipher openssl ## build and run the tests
+	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) COFFER_TEST_ENGINE=$(ENGINE) $(roomy) \
 		swift test $(scratch) $(quick) $(few) $(if $(FILTER),--filter '$(FILTER)')
 
 demo: setup data ## run the example programs, built for release

@@ -429,6 +429,12 @@ import Testing
         #expect(capabilities.cipherMajorVersion >= 3)
         #expect(capabilities.sqliteVersion == String(cString: sqlite3_libversion()))
         #expect((capabilities.ageNotice != nil) == (capabilities.cipherMajorVersion < 4))
+        // Headers of another engine, from an earlier build in the same folder.
+        #expect(SQLITE_VERSION_NUMBER == sqlite3_libversion_number())
+        // `make test ENGINE=4` sets it.
+        if ProcessInfo.processInfo.environment["COFFER_TEST_ENGINE"] == "4" {
+            #expect(capabilities.cipherMajorVersion == 4)
+        }
     }
 }
 

@@ -62,6 +62,8 @@ import Testing
         /// The path below `Sources/Coffer`.
         let path: String
         let code: String
+        let types: [String]
+        let mentioned: Set<String>
 
         /// - Parameter text: The text of the file; comments and texts are left out.
         init(_ path: String, _ text: String) {
@@ -72,6 +74,8 @@ import Testing
                     match.output.matches(of: #/\\\((.*?)\)/#).map { $0.1 }.joined(separator: " ")
                 }
             code = words
+            types = Self.types(of: words)
+            mentioned = Self.mentioned(by: words)
         }
 
         /// Files outside any room are below all rooms.
@@ -80,7 +84,7 @@ import Testing
         }
 
         /// Types that other files can use.
-        var types: [String] {
+        private static func types(of code: String) -> [String] {
             code.matches(
                 of:
                     #/
@@ -91,7 +95,7 @@ import Testing
         }
 
         /// Types that the file mentions by their bare name, and does not declare itself.
-        var mentioned: Set<String> {
+        private static func mentioned(by code: String) -> Set<String> {
             let own = code.matches(
                 of:
                     #/
@@ -103,7 +107,10 @@ import Testing
         }
     }
 
-    private static func library() throws -> [Source] {
+    private static func library() throws -> [Source] { try read.get() }
+
+    /// Read once for all tests: to look for the types takes seconds.
+    private static let read = Result {
         let base = Repository.root.appending(path: "Sources/Coffer")
         let files = try #require(FileManager.default.enumerator(atPath: base.path))
         return try files.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted()

@@ -5,8 +5,8 @@ import Workload
 @testable import Coffer
 
 /// Verbs that write a keyring, ended at changes of a file: by a kill, by power losses, or by an
-/// error of the disk. Every fourth change by default, and every sixteenth of a verb that changes
-/// every page; every one, with 20 losses, in a long run.
+/// error of the disk. Every eighth change by default, and every 32nd of a verb that changes every
+/// page; each one for `make proof`, with 20 losses in a long run.
 @Suite(.againstHanging, .onOwnThreads, .enabled(if: recorder_is_available()))
 struct KeyringVerbTests {
     /// Only the verbs of the second list write the database.
@@ -14,13 +14,18 @@ struct KeyringVerbTests {
         KeyringVerb.allCases.map { ($0, .wal) }
         + [.initialize, .restoreStore, .enable, .rotate, .replaceRoot].map { ($0, .delete) }
 
+    private func step(_ step: Int, of verb: KeyringVerb) -> Int {
+        if isProof || isLongRun { return 1 }
+        return verb.changesPages ? step * 4 : step
+    }
+
     @Test(arguments: cases)
     func `a kill or a power loss at any change leaves what the verb began with, or what it makes`(
         verb: KeyringVerb, mode: Configuration.JournalMode
     ) throws {
         try KeyringVerbHarness(verb: verb, journalMode: mode)
             .run(
-                step: isLongRun ? 1 : verb.changesPages ? 16 : 4, lossCount: tryCount(1, long: 20),
+                step: step(8, of: verb), lossCount: tryCount(1, long: 20),
                 seed: testSeed()
             )
             .expectNothingLost("kills and power losses of a keyring's verbs")
@@ -31,7 +36,7 @@ struct KeyringVerbTests {
         verb: KeyringVerb, mode: Configuration.JournalMode
     ) throws {
         try KeyringVerbHarness(verb: verb, journalMode: mode)
-            .runFailures(step: isLongRun ? 1 : verb.changesPages ? 48 : 12, seed: testSeed())
+            .runFailures(step: step(24, of: verb), seed: testSeed())
             .expectNothingLost("errors of the disk at a keyring's verbs")
     }
 

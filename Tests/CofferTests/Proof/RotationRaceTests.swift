@@ -10,7 +10,7 @@ import Testing
         mode: Configuration.JournalMode
     ) throws {
         let tally = try RotationRaceHarness(mode, seed: testSeed())
-            .run(killCount: tryCount(20, long: 5000))
+            .run(killCount: tryCount(isProof ? 20 : 10, long: 5000))
         try tally.expectNothingLost("races of a rotation")
     }
 }

@@ -85,3 +85,6 @@ let journalModes: [Configuration.JournalMode] = [.wal, .delete]
 
 /// Whether the long crash, fault and stress runs were requested.
 let isLongRun = ProcessInfo.processInfo.environment["COFFER_LONG_TESTS"] == "1"
+
+/// Whether `make proof` runs: what the harnesses try is counted.
+let isProof = ProcessInfo.processInfo.environment["COFFER_PROOF"] != nil

@@ -122,22 +122,38 @@ import Testing
         #expect(try rows("a\n\"\"\n") == [[nil]])
     }
 
-    @Test(arguments: [
+    private static let awkwardTexts = [
         "\u{301}", "a\u{301}", "Å", "à", "…", "\u{85}", "\u{2028}", "\u{a0}x", " x ", "\t", "🧪",
         "\u{0}", "\u{b}", "\u{c}", "'", "\\", "\u{feff}x", "\u{200d}", "é,", "x\ny", "x\r\ny", "\r",
         "\"", "\"\"", "a\"b", ",", "\n", "\"\n\"", "Ā", "Ŀ",
-    ])
-    func `no text is altered`(text: String) throws {
+    ]
+
+    /// The text as fields of CSV: in quotes, and plain if it may be.
+    private static func fields(_ text: String) -> [String] {
         let quoted = "\"" + text.replacingQuotes() + "\""
         let isPlain = !text.utf8.contains { [0x22, 0x2c, 0x0a, 0x0d].contains($0) }
-        var fields = [quoted + "," + quoted]
-        if isPlain { fields.append(text + "," + text) }
-        for field in fields {
-            for end in ["\n", "\r\n", ""] {
-                let rows = try rows("a,b\n\(field)\(end)")
-                try #require(rows.count == 1 && rows[0].count == 2)
-                for value in rows[0] { #expect(isIdentical(value, .text(text)), "\(value)") }
-            }
+        return isPlain ? [quoted, text] : [quoted]
+    }
+
+    @Test(arguments: ["\n", "\r\n"])
+    func `no text is altered`(end: String) throws {
+        let records = Self.awkwardTexts.flatMap { text in
+            Self.fields(text).map { (text, "\($0),\($0)\(end)") }
+        }
+        let rows = try rows("a,b\n" + records.map(\.1).joined())
+        try #require(rows.count == records.count)
+        for (row, (text, record)) in zip(rows, records) {
+            try #require(row.count == 2)
+            for value in row { #expect(isIdentical(value, .text(text)), "\(record): \(value)") }
+        }
+    }
+
+    @Test(arguments: awkwardTexts)
+    func `no text at the end of a file is altered`(text: String) throws {
+        for field in Self.fields(text) {
+            let rows = try rows("a,b\n\(field),\(field)")
+            try #require(rows.count == 1 && rows[0].count == 2)
+            for value in rows[0] { #expect(isIdentical(value, .text(text)), "\(value)") }
         }
     }
 
