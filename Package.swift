@@ -56,10 +56,12 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
             ]
         ),
+        // Requests of HTTP by libcurl, which is loaded when the first one is sent.
+        .target(name: "CCurl"),
         .target(
             name: "CofferReplica",
             dependencies: [
-                "Coffer", .product(name: "Crypto", package: "swift-crypto"),
+                "CCurl", "Coffer", .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
         // What the tool needs in C: lines from a person by libedit, if it is installed, which is
@@ -72,7 +74,7 @@ let package = Package(
         .executableTarget(
             name: "CofferTool",
             dependencies: [
-                "CTool", "Coffer",
+                "CTool", "Coffer", "CofferReplica",
                 .target(name: "CSQLCipher", condition: .when(traits: ["SystemSQLCipher"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "SystemPackage", package: "swift-system"),
@@ -110,7 +112,7 @@ let package = Package(
         .executableTarget(
             name: "CofferTestPeer",
             dependencies: [
-                "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "Workload",
+                "CFaultVFS", "CFileRecorder", "Coffer", "CofferReplica", "CSQLCipher", "Workload",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],

@@ -1,5 +1,22 @@
 import Coffer
 
+extension Remote {
+    /// Checks whether the remote is fit for a replica: of several that create one name, exactly one
+    /// must succeed.
+    ///
+    /// ```swift
+    /// try await S3Remote(url, credentials: .instance).prove()
+    /// ```
+    ///
+    /// `Store.replicate` does it by itself. Some objects below `proof/` are made and deleted again.
+    ///
+    /// - Throws: `StoreError` `.remoteUnfit`, with what was seen; errors of the remote, such as
+    ///   `.remoteDenied` and `.remoteUnavailable`; `CancellationError`.
+    public func prove() async throws {
+        try await RemoteProof(self).run()
+    }
+}
+
 /// Proves that a remote creates each name once.
 ///
 /// Some services answer that an object was created although one of that name existed, and overwrite

@@ -12,7 +12,8 @@ extension StoreError.Code {
     public static let remoteOfAnotherStore = Self("remoteOfAnotherStore")
     /// The objects of the remote are not as their owner wrote them, or some are missing.
     public static let remoteDamaged = Self("remoteDamaged")
-    /// Another owner has this remote, and has not closed its replica. It may have stopped long ago.
+    /// Another owner has this remote, or another process of this machine is at work for the same
+    /// one. The owner may have stopped long ago.
     public static let ownedElsewhere = Self("ownedElsewhere")
     /// Another process has taken over this replica: nothing more goes to the remote from here. The
     /// store itself goes on.

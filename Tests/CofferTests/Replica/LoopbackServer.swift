@@ -1,14 +1,44 @@
 import Foundation
+import Synchronization
 
 /// A server that gives the same bytes to every request, however wrong they are.
 final class LoopbackServer: Sendable {
+    /// What becomes of a connection after an answer.
+    enum Ending: Sendable {
+        /// The server closes it.
+        case closed
+        /// It stays as it is, and nothing more is read.
+        case hanging
+        /// The next request is read from it.
+        case kept
+    }
+
+    private struct Log {
+        var requests: [String] = []
+        var connections: [Int32] = []
+        /// Connections that are closed at the end.
+        var open: [Int32] = []
+    }
+
     let port: UInt16
+    private let answer: [UInt8]
+    private let ending: Ending
     private let listener: Int32
+    private let log: LogBox
+
+    /// Threads have the log, but not the server.
+    private final class LogBox: Sendable {
+        let log = Mutex(Log())
+    }
+
+    convenience init(answer: String, isHanging: Bool) throws {
+        try self.init(answer: answer, ending: isHanging ? .hanging : .closed)
+    }
 
     /// - Parameters:
-    ///   - answer: What is sent once the request's headers have come. The connection ends then.
-    ///   - isHanging: Whether the connection stays as it is after the answer.
-    init(answer: String, isHanging: Bool = false) throws {
+    ///   - answer: What is sent once a request has come.
+    ///   - ending: What becomes of the connection then.
+    init(answer: String, ending: Ending = .closed) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -23,7 +53,9 @@ final class LoopbackServer: Sendable {
         }
         guard isBound else { throw POSIXError(.EADDRNOTAVAIL) }
         port = UInt16(bigEndian: address.sin_port)
-        Thread.detachNewThread { Self.serve(listener, Array(answer.utf8), isHanging) }
+        let (bytes, log) = (Array(answer.utf8), LogBox())
+        (self.answer, self.ending, self.log) = (bytes, ending, log)
+        Thread.detachNewThread { Self.accept(listener, bytes, ending, log) }
     }
 
     deinit {
@@ -31,24 +63,58 @@ final class LoopbackServer: Sendable {
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
-    var url: String { "http://127.0.0.1:\(port)/bucket" }
+    var origin: String { "http://127.0.0.1:\(port)" }
+    var url: String { "\(origin)/bucket" }
 
-    private static func serve(_ listener: Int32, _ answer: [UInt8], _ isHanging: Bool) {
-        var hanging: [Int32] = []
+    /// The requests so far, from the method to the end of the body.
+    var requests: [String] { log.log.withLock { $0.requests } }
+    /// How many connections there were.
+    var connectionCount: Int { log.log.withLock { $0.connections.count } }
+
+    private static func accept(
+        _ listener: Int32, _ answer: [UInt8], _ ending: Ending, _ log: LogBox
+    ) {
         while true {
-            let connection = accept(listener, nil, nil)
+            let connection = Foundation.accept(listener, nil, nil)
             guard connection >= 0 else { break }
-            var text: [UInt8] = []
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            while !String(decoding: text, as: UTF8.self).contains("\r\n\r\n") {
-                let count = recv(connection, &buffer, buffer.count, 0)
-                guard count > 0 else { break }
-                text += buffer[..<count]
-            }
-            _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
-            if isHanging { hanging.append(connection) } else { close(connection) }
+            log.log.withLock { $0.connections.append(connection) }
+            Thread.detachNewThread { serve(connection, answer, ending, log) }
         }
-        for connection in hanging { close(connection) }
+        for connection in log.log.withLock({ $0.open }) { close(connection) }
         close(listener)
+    }
+
+    private static func serve(
+        _ connection: Int32, _ answer: [UInt8], _ ending: Ending, _ log: LogBox
+    ) {
+        repeat {
+            guard let request = read(connection) else { break }
+            log.log.withLock { $0.requests.append(request) }
+            _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
+        } while ending == .kept
+        if ending == .hanging {
+            log.log.withLock { $0.open.append(connection) }
+        } else {
+            close(connection)
+        }
+    }
+
+    /// A request with its body, or as much as there is; `nil` if there is none.
+    private static func read(_ connection: Int32) -> String? {
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        var end = Int.max
+        while text.count < end {
+            let count = recv(connection, &buffer, buffer.count, 0)
+            guard count > 0 else { break }
+            text += buffer[..<count]
+            guard end == .max, let head = text.firstRange(of: Array("\r\n\r\n".utf8)) else {
+                continue
+            }
+            let length = String(decoding: text[..<head.lowerBound], as: UTF8.self)
+                .firstMatch(of: /(?i)\r\ncontent-length: ([0-9]+)/)
+            end = head.upperBound + (length.flatMap { Int($0.1) } ?? 0)
+        }
+        return text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
     }
 }

@@ -406,7 +406,13 @@ import Testing
 
     @Test func `a date is read in its one form only`() {
         #expect(HTTPDate.date("Sun, 06 Nov 1994 08:49:37 GMT") == Self.time)
-        for text in [nil, "", "1994-11-06", "Sunday, 06-Nov-94 08:49:37 GMT", "soon"] {
+        let leapDay = HTTPDate.date("Tue, 29 Feb 2028 23:59:59 GMT")
+        #expect(leapDay?.formatted(.iso8601) == "2028-02-29T23:59:59Z")
+        for text in [
+            nil, "", "1994-11-06", "Sunday, 06-Nov-94 08:49:37 GMT", "soon",
+            "Mon, 31 Feb 2028 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 06 Nov 1994 08:49:37 CET", " Sun, 06 Nov 1994 08:49:37 GMT",
+        ] {
             #expect(HTTPDate.date(text) == nil)
         }
     }

@@ -145,7 +145,7 @@ enum S3Server {
 
 /// Changes one bit of each body, after it was signed.
 private struct ChangingTransport: HTTPTransport {
-    private let transport = URLSessionTransport()
+    private let transport = CurlTransport()
 
     func send(_ request: HTTPRequest) async throws -> HTTPResponse {
         var body = request.body

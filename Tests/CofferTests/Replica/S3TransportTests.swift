@@ -5,7 +5,7 @@ import Testing
 @testable import CofferReplica
 
 #if os(Linux)
-/// The system's URLSession against servers that misbehave.
+/// libcurl against servers that misbehave.
 @Suite(.againstHanging, .onOwnThreads) struct S3TransportTests {
     private func remote(
         _ server: LoopbackServer, timeout: Duration = .seconds(60)

@@ -22,7 +22,7 @@ import Synchronization
 ///
 /// All threads have the system's default priority for a new thread, whatever the task's priority
 /// is.
-final class WorkThreads: Sendable {
+package final class WorkThreads: Sendable {
     /// The threads that all stores of the process share.
     static let shared = WorkThreads(
         maximumRunningCount: 256, maximumThreadCount: 1024, idleDuration: .seconds(5))
@@ -82,7 +82,7 @@ final class WorkThreads: Sendable {
     }
 
     /// Runs `work` on a thread of `shared` as soon as one is free, and does not wait for it.
-    static func run(_ work: @escaping @Sendable () -> Void) {
+    package static func run(_ work: @escaping @Sendable () -> Void) {
         everybody.run(work)
     }
 

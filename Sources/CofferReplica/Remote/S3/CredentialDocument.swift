@@ -1,5 +1,10 @@
 import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
 import Foundation
+#endif
 
 /// Credentials in JSON, as commands and the services of machines and containers write them.
 enum CredentialDocument {

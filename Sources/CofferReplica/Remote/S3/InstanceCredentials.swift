@@ -1,5 +1,10 @@
 import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
 import Foundation
+#endif
 
 /// Asks the service of the machine or of the container for the access key of its role.
 struct InstanceCredentials {
@@ -50,7 +55,7 @@ struct InstanceCredentials {
             guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
                 throw StoreError(.notFound, "cannot read the token of the container in \(path)")
             }
-            return ["authorization": text.trimmingCharacters(in: .whitespacesAndNewlines)]
+            return ["authorization": text.trimmed]
         }
         guard let token = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN"] else { return [:] }
         return ["authorization": token]
@@ -97,8 +102,7 @@ struct InstanceCredentials {
     }
 
     private func text(_ request: HTTPRequest, _ source: String) async throws -> String {
-        String(decoding: try await body(request, source), as: UTF8.self)
-            .trimmingCharacters(in: .whitespacesAndNewlines)
+        String(decoding: try await body(request, source), as: UTF8.self).trimmed
     }
 
     private func body(_ request: HTTPRequest, _ source: String) async throws -> [UInt8] {

@@ -63,7 +63,7 @@ struct RequestSignature {
 
     private func canonical(_ request: Request, _ names: String) -> String {
         let headers = request.headers.sorted { $0.key < $1.key }.map { name, value in
-            "\(name):\(value.trimmingCharacters(in: .whitespaces))\n"
+            "\(name):\(value.trimmed)\n"
         }
         return [
             request.method, Self.encoded(path: request.path), Self.encoded(query: request.query),

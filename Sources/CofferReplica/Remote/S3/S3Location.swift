@@ -1,5 +1,10 @@
 import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
 import Foundation
+#endif
 
 /// The place of a remote in a storage service: a host, a bucket and what its names begin with.
 struct S3Location {

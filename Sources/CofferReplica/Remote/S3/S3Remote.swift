@@ -57,7 +57,8 @@ public struct S3Remote: Remote {
     ///   - condition: How the service knows that an object may not exist.
     ///   - timeout: The time after which a request is given up. An object may have 8 MiB: on a line
     ///     of less than 1.2 Mbit/s they take longer than 60 s.
-    ///   - transport: What sends the requests; `nil` for the system's URLSession.
+    ///   - transport: What sends the requests; `nil` for a `CurlTransport`, on Apple's systems
+    ///     for a `URLSessionTransport`.
     /// - Throws: `.misuse` for a URL, a region or a key that cannot be one. The error does not have
     ///   the URL.
     public init(
@@ -83,8 +84,16 @@ public struct S3Remote: Remote {
             scheme: condition == .googleGeneration ? .google : .amazon, region: region)
         self.condition = condition
         self.timeout = timeout
-        self.transport = transport ?? URLSessionTransport()
+        self.transport = transport ?? Self.usualTransport()
         loader = try S3KeyLoader(credentials, self.transport)
+    }
+
+    private static func usualTransport() -> any HTTPTransport {
+        #if canImport(Darwin)
+        URLSessionTransport()
+        #else
+        CurlTransport()
+        #endif
     }
 
     /// The host, the bucket and the prefix.
@@ -96,7 +105,7 @@ public struct S3Remote: Remote {
     ///
     /// An answer may be lost: after `.remoteUnavailable` the object may exist. It may also be that
     /// `.exists` is the answer to what this very call has created: when a connection breaks, the
-    /// system may send the request again. Who creates therefore compares what is there.
+    /// transport may send the request again. Who creates therefore compares what is there.
     ///
     /// - Throws: `.remoteUnfit` if the service does not know the condition, `.remoteDenied`,
     ///   `.remoteUnavailable`, `.notFound` without the bucket, `.misuse` for a wrong host or
@@ -271,7 +280,7 @@ public struct S3Remote: Remote {
         var headers = request.headers
         headers["host"] = nil
         headers["authorization"] = signature.authorization(of: request, at: date, by: keys)
-        // Else the system unpacks the body, and its length is not that of the header.
+        // Else URLSession unpacks the body, and its length is not that of the header.
         headers["accept-encoding"] = "identity"
         var url = location.origin + RequestSignature.encoded(path: request.path)
         if !request.query.isEmpty { url += "?" + RequestSignature.encoded(query: request.query) }

@@ -1,21 +1,17 @@
+#if canImport(Darwin)
 import Coffer
 import Dispatch
 import Foundation
 import Synchronization
 
-#if canImport(FoundationNetworking)
-import FoundationNetworking
-#endif
-
-/// Sends requests by the system's URLSession.
+/// Sends requests by the system's URLSession, on Apple's systems.
 ///
 /// ```swift
 /// let transport = URLSessionTransport()
 /// let remote = try S3Remote(url, credentials: .instance, transport: transport)
 /// ```
 ///
-/// Several remotes may share one, and with it the connections to a host. On Linux libcurl does the
-/// work, which goes through the proxy that the environment names, if it names one.
+/// Several remotes may share one, and with it the connections to a host.
 public final class URLSessionTransport: HTTPTransport {
     private let session: URLSession
     private let exchanges: Exchanges
@@ -55,10 +51,10 @@ public final class URLSessionTransport: HTTPTransport {
             converted.httpBody = Data(request.body)
         }
         let task = session.dataTask(with: converted)
-        let exchange = Exchange(request)
+        let exchange = HTTPExchange(request)
         exchanges.add(exchange, for: task)
         let deadline = DispatchWorkItem { [weak task] in
-            exchange.fail(Exchange.timedOut(request))
+            exchange.timeOut()
             task?.cancel()
         }
         defer { deadline.cancel() }
@@ -73,111 +69,15 @@ public final class URLSessionTransport: HTTPTransport {
     }
 }
 
-/// One request and what has come of its answer.
-private final class Exchange: Sendable {
-    private struct State {
-        var status = 0
-        var headers: [String: String] = [:]
-        var body: [UInt8] = []
-        var result: Result<HTTPResponse, any Error>?
-        var continuation: CheckedContinuation<HTTPResponse, any Error>?
-    }
-
-    private let request: HTTPRequest
-    private let state = Mutex(State())
-
-    init(_ request: HTTPRequest) {
-        self.request = request
-    }
-
-    static func timedOut(_ request: HTTPRequest) -> StoreError {
-        StoreError(
-            .remoteUnavailable,
-            "no whole answer to \(request) within \(request.timeout / .seconds(1)) s")
-    }
-
-    /// Waits for the answer to what `begin` sends.
-    func response(_ begin: () -> Void) async throws -> HTTPResponse {
-        try await withCheckedThrowingContinuation { continuation in
-            let early = state.withLock { state in
-                if state.result == nil { state.continuation = continuation }
-                return state.result
-            }
-            if let early { return continuation.resume(with: early) }
-            begin()
-        }
-    }
-
-    func take(_ response: HTTPURLResponse) {
-        var headers: [String: String] = [:]
-        for case (let name, let value) as (String, String) in response.allHeaderFields {
-            headers[name] = value
-        }
-        state.withLock { state in
-            (state.status, state.headers) = (response.statusCode, headers)
-        }
-    }
-
-    /// - Returns: Whether more of the body is wanted.
-    func take(_ data: Data) -> Bool {
-        let (status, isTooLong) = state.withLock { state in
-            let free = request.byteCountMax - state.body.count
-            state.body += data.prefix(free)
-            return (state.status, data.count > free)
-        }
-        guard isTooLong else { return true }
-        if status >= 300 {
-            complete(nil)
-        } else {
-            fail(
-                StoreError(
-                    .remoteUnfit,
-                    "the answer to \(request) has more than \(request.byteCountMax) bytes"))
-        }
-        return false
-    }
-
-    func complete(_ error: (any Error)?) {
-        guard let error else {
-            let answer = state.withLock { state in
-                HTTPResponse(status: state.status, headers: state.headers, body: state.body)
-            }
-            return end(.success(answer))
-        }
-        // The text is the system's, and names the host and the port at most.
-        let text = (error as NSError).localizedDescription
-        let isTimedOut = (error as? URLError)?.code == .timedOut
-        fail(
-            isTimedOut
-                ? Self.timedOut(request)
-                : StoreError(.remoteUnavailable, "no answer to \(request): \(text)"))
-    }
-
-    func fail(_ error: any Error) {
-        end(.failure(error))
-    }
-
-    /// Only the first end counts.
-    private func end(_ result: Result<HTTPResponse, any Error>) {
-        var continuation: CheckedContinuation<HTTPResponse, any Error>?
-        state.withLock { state in
-            guard state.result == nil else { return }
-            state.result = result
-            swap(&continuation, &state.continuation)
-        }
-        continuation?.resume(with: result)
-    }
-}
-
 /// Hands what a session reports to the exchange that it is about.
 private final class Exchanges: NSObject, URLSessionDataDelegate {
-    private let all = Mutex<[Int: Exchange]>([:])
+    private let all = Mutex<[Int: HTTPExchange]>([:])
 
-    func add(_ exchange: Exchange, for task: URLSessionTask) {
+    func add(_ exchange: HTTPExchange, for task: URLSessionTask) {
         all.withLock { $0[task.taskIdentifier] = exchange }
     }
 
-    private func exchange(of task: URLSessionTask) -> Exchange? {
+    private func exchange(of task: URLSessionTask) -> HTTPExchange? {
         all.withLock { $0[task.taskIdentifier] }
     }
 
@@ -195,13 +95,17 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
         if let response = response as? HTTPURLResponse {
-            exchange(of: dataTask)?.take(response)
+            exchange(of: dataTask)?.take(status: response.statusCode, headers: response.headers)
         }
         completionHandler(.allow)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        if exchange(of: dataTask)?.take(data) == false { dataTask.cancel() }
+        guard let exchange = exchange(of: dataTask) else { return }
+        // Data may be in several pieces.
+        for region in data.regions {
+            if !region.withUnsafeBytes({ exchange.take($0) }) { return dataTask.cancel() }
+        }
     }
 
     func urlSession(
@@ -210,8 +114,25 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
         let exchange = all.withLock { $0.removeValue(forKey: task.taskIdentifier) }
         // A redirect that is not followed may be reported with the response alone.
         if error == nil, let response = task.response as? HTTPURLResponse {
-            exchange?.take(response)
+            exchange?.take(status: response.statusCode, headers: response.headers)
         }
-        exchange?.complete(error)
+        switch error {
+        case nil: exchange?.complete()
+        case let error as URLError where error.code == .timedOut: exchange?.timeOut()
+        // The text is the system's, and names the host and the port at most.
+        case let error?: exchange?.fail((error as NSError).localizedDescription)
+        }
     }
 }
+
+extension HTTPURLResponse {
+    /// Names in lower case, and values.
+    fileprivate var headers: [String: String] {
+        var headers: [String: String] = [:]
+        for case (let name, let value) as (String, String) in allHeaderFields {
+            headers[name.lowercased()] = value
+        }
+        return headers
+    }
+}
+#endif
