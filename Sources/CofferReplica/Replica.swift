@@ -31,6 +31,11 @@ public actor Replica {
     private let failures: ReplicaFailures
     /// Of the pages that the remote has.
     private var tags: PageTags
+    private let tagFile: PageTagFile
+    /// Until the replication ends.
+    private var lock: PageTagFile.Lock?
+    /// What the file of tags has been given.
+    private var writtenTags = PageTags()
     private var version: [UInt8]?
     private var position: ReplicaPosition?
     private var sentDate: Date?
@@ -49,11 +54,13 @@ public actor Replica {
 
     init(
         _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ writer: LogWriter,
-        _ options: ReplicaOptions, _ failures: ReplicaFailures, tags: PageTags,
-        version: [UInt8]?, position: ReplicaPosition?
+        _ options: ReplicaOptions, _ failures: ReplicaFailures, lock: PageTagFile.Lock?,
+        tags: PageTags, version: [UInt8]?, position: ReplicaPosition?
     ) {
         (self.store, self.source, self.keys, self.writer) = (store, source, keys, writer)
         (self.options, self.failures, self.tags) = (options, failures, tags)
+        tagFile = PageTagFile(beside: source.path, of: keys)
+        self.lock = lock
         (self.version, self.position) = (version, position)
     }
 
@@ -63,13 +70,8 @@ public actor Replica {
         timer = Task { [options] in
             while !Task.isCancelled, self.end == nil {
                 guard (try? await options.sleep(interval)) != nil else { return }
-                do {
-                    try await self.sendAll()
-                } catch is CancellationError {
-                    return
-                } catch {
-                    failures.note(error)
-                }
+                // The pass has told of its failure.
+                try? await self.sendAll()
             }
         }
     }
@@ -104,18 +106,20 @@ public actor Replica {
     }
 
     /// Sends what is left, says to the remote that the owner has stopped, and ends the replication.
-    /// Another owner may then take over at once. A second call does nothing.
+    /// The next run of the same owner then goes on at once. A second call does nothing.
     ///
     /// While the remote cannot be reached the call waits. Cancel its task to give up.
     ///
     /// - Throws: As `caughtUp()`. The replication has ended all the same. Only the last commits may
     ///   be missing, and an owner of another name has to be told to take over.
     public func close() async throws {
-        guard !isClosing, end == nil else { return }
+        guard !isClosing else { return }
+        if let end { throw end }
         isClosing = true
         timer?.cancel()
         defer {
             end = end ?? Self.closed
+            lock = nil
             pass?.task.cancel()
         }
         try await sendAll()
@@ -151,8 +155,9 @@ public actor Replica {
                 try await send()
             } catch {
                 if let error = error as? StoreError, Self.endings.contains(error.code) {
-                    end = error
+                    (end, lock) = (error, nil)
                 }
+                if !(error is CancellationError) { failures.note(error) }
                 throw error
             }
             servedCallCount = max(servedCallCount, callCount)
@@ -185,6 +190,10 @@ public actor Replica {
             self.version = nil
             if changes.spool.count > 0 || changes.tags != tags || position == nil {
                 try await send(changes)
+            }
+            if changes.isWhole {
+                tagFile.write(changes.tags, since: writtenTags)
+                writtenTags = changes.tags
             }
             (self.tags, self.version) = (changes.tags, changes.version)
             guard !changes.isWhole else { return }

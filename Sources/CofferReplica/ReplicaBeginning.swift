@@ -23,15 +23,19 @@ struct ReplicaBeginning {
                 hint: "Give each store a remote of its own, such as a folder or a prefix.")
         }
         let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
+        let lock = try lock(keys)
         let reader = LogReader(access: access, keys: keys)
         let owner = LogWriter.Owner(
             name: options.ownerName(of: source.path), interval: options.interval,
             currentDate: options.currentDate)
-        let rule = OwnershipRule(access: access, owner: owner, sleep: options.sleep)
+        let rule = OwnershipRule(
+            access: access, owner: owner, sleep: options.sleep, waiting: options.waiting)
         for _ in 0..<Self.tryCount {
             let end = try await reader.end()
             if let end { try await LogEnd(access: access).requireNothing(after: end.last.slot) }
-            if let end, !options.takesOver { try await rule.requireFree(end) }
+            if let end, end.owner != options.takesOverFrom {
+                try await rule.requireFree(end)
+            }
             let known = try await known(end, reader)
             var state = ReplicaRecord(time: options.currentDate())
             state.note.isWhole = known == nil
@@ -40,13 +44,28 @@ struct ReplicaBeginning {
             let writer = try await LogWriter.begin(after: end, state, as: owner, access, keys)
             guard let writer else { continue }
             return Replica(
-                store, source, keys, writer, options, failures,
+                store, source, keys, writer, options, failures, lock: lock,
                 tags: known?.tags ?? PageTags(), version: known?.version,
                 position: known == nil ? nil : await writer.position)
         }
         throw StoreError(
             .ownedElsewhere, "another owner writes to \(access.remote.place) all the time",
             hint: "Stop it first.")
+    }
+
+    /// Keeps other processes of this machine from replicating the file to the same remote.
+    private func lock(_ keys: ReplicaKeys) throws(StoreError) -> PageTagFile.Lock? {
+        switch PageTagFile(beside: source.path, of: keys).lock() {
+        case .taken(let lock): return lock
+        case .impossible: return nil
+        case .held where options.takesOverFrom == options.ownerName(of: source.path): return nil
+        case .held:
+            throw StoreError(
+                .ownedElsewhere,
+                "another process of this machine replicates \(source.path) to "
+                    + access.remote.place,
+                hint: "End it first, or leave the work to it.")
+        }
     }
 
     /// The description of the replica, which is made if the remote is empty.
@@ -75,20 +94,22 @@ struct ReplicaBeginning {
 
     /// The state that the replica has; `nil` if it is not known.
     ///
-    /// The file shows them if it is as the last record says.
+    /// The file shows it if it is as the last record says. Otherwise the tags beside the file do.
     ///
-    /// - Throws: `.remoteAhead` if it is as an earlier record says.
+    /// - Throws: `.remoteAhead` if the file is as an earlier record says.
     private func known(_ end: LogReader.End?, _ reader: LogReader) async throws -> FileState? {
         guard let end else { return nil }
         let last = end.last.record
         let state = try await fileState(reader.keys)
-        let tags = state.tags
-        if last.endsCommit, tags.count == Int(last.pageCount), tags.digest == last.digest {
-            return state
-        }
-        guard !options.keepsFile else { return nil }
+        if last.describes(state.tags) { return state }
         let search = HistorySearch(reader: reader, end: end.last.slot)
-        guard let position = try await search.position(of: tags) else { return nil }
+        guard let position = try await search.position(of: state.tags) else {
+            let kept = PageTagFile(beside: source.path, of: reader.keys)
+                .tags(count: Int(last.pageCount), reader.keys)
+            guard let kept, last.describes(kept) else { return nil }
+            return FileState(tags: kept, version: nil)
+        }
+        if position == options.keepsFileAt { return nil }
         throw StoreError(
             .remoteAhead,
             "\(source.path) is as it was at \(position), and the replica at "

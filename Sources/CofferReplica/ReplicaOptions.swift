@@ -28,19 +28,27 @@ public struct ReplicaOptions: Sendable {
     /// machine that keeps its host name needs another name here.
     public var owner: String?
 
-    /// Whether to take over from an owner of another name, or one that still writes. That owner can
-    /// replicate no longer; its store goes on.
-    public var takesOver = false
+    /// The owner to take over from, although it has another name or still writes: its name, as the
+    /// error `.ownedElsewhere` has it. That owner can replicate no longer; its store goes on.
+    ///
+    /// The name makes the option harmless where it is left behind: it says nothing about a later
+    /// owner.
+    public var takesOverFrom: String?
 
-    /// Whether to go on from the file although the replica has later commits, as after an old copy
-    /// of the file was put back. The later ones can still be restored by their position.
-    public var keepsFile = false
+    /// The position at which to go on from the file although the replica has later commits: the one
+    /// that the error `.remoteAhead` has, as after an old copy of the file was put back. The later
+    /// commits can still be restored by their position.
+    public var keepsFileAt: ReplicaPosition?
+
+    /// Called when the replication waits until a former owner of the same name is surely gone, with
+    /// the longest time that it takes: three of that owner's intervals and ten seconds.
+    public var waiting: @Sendable (Duration) -> Void = { _ in }
 
     /// Called with each failure to read the store or to reach the remote, and with the one that
     /// ends the replication. `Replica.status` has the last one.
     public var failed: @Sendable (any Error) -> Void = { _ in }
 
-    /// Makes the options of a store that nobody else replicates.
+    /// Makes the default options.
     public init() {}
 
     /// For tests: the pauses between two tries.

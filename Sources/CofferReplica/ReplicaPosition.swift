@@ -8,7 +8,7 @@
 /// let position = try await replica.caughtUp()
 /// print(position)  // 3/1a2b-0f3c5d7e8a9b0c1d
 /// ```
-public struct ReplicaPosition: Sendable, Hashable, Comparable, CustomStringConvertible {
+public struct ReplicaPosition: Sendable, Hashable, Comparable, Codable, LosslessStringConvertible {
     let slot: Slot
     /// The first 8 bytes of the hash of the whole record.
     private let hash: UInt64
@@ -20,21 +20,44 @@ public struct ReplicaPosition: Sendable, Hashable, Comparable, CustomStringConve
     }
 
     /// Reads a position as it was printed; `nil` for another text.
-    public init?(_ text: String) {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts[1].utf8.count == 16, let hash = UInt64(parts[1], radix: 16)
+    public init?(_ description: String) {
+        let parts = description.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[1].utf8.count == 16, let hash = Self.number(parts[1])
         else { return nil }
         let numbers = parts[0].split(separator: "/", omittingEmptySubsequences: false)
-        guard numbers.count == 2, let term = UInt64(numbers[0], radix: 16),
-            let number = UInt64(numbers[1], radix: 16), term > 0
+        guard numbers.count == 2, let term = Self.number(numbers[0]), term > 0,
+            let number = Self.number(numbers[1])
         else { return nil }
         slot = Slot(term: term, number: number)
         self.hash = hash
     }
 
+    private static func number(_ digits: Substring) -> UInt64? {
+        // UInt64 reads a sign too.
+        digits.first?.isHexDigit == true ? UInt64(digits, radix: 16) : nil
+    }
+
     /// The owner's term, the record in it, and the hash of the record, as hex digits:
     /// `3/1a2b-0f3c5d7e8a9b0c1d`.
     public var description: String { "\(slot)-\(hash.bigEndianBytes.hexDigits)" }
+
+    /// Reads a position from its text.
+    ///
+    /// - Throws: `DecodingError` if the value is not a text, or the text is not a position.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let position = Self(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "the data is not a position of a replica")
+        }
+        self = position
+    }
+
+    /// Writes the position as its text.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
 
     /// Whether this is the record that the position names.
     func isOf(_ record: SealedRecord) -> Bool { self == ReplicaPosition(record.slot, record.hash) }

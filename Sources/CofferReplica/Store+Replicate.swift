@@ -13,14 +13,15 @@ extension Store {
     ///
     /// Call it before the first write: an old copy of the file that was put back is noticed only as
     /// long as nothing has changed it. After a crash the call waits for three intervals and ten
-    /// seconds, until the former owner is surely gone. The first time, and after a crash amid
-    /// commits, it sends all pages. Close the replica before the store.
+    /// seconds, until the former owner is surely gone. The first time it sends all pages. Close the
+    /// replica before the store.
     ///
     /// - Returns: The replica, after everything committed before the call is in the remote.
     /// - Throws: `StoreError` `.remoteUnfit`; `.remoteDenied`; `.remoteOfAnotherStore`;
-    ///   `.ownedElsewhere` if another owner replicates to this remote, unless `options.takesOver`;
-    ///   `.remoteAhead` if the file is as it was at an earlier position, unless
-    ///   `options.keepsFile`; `.wrongKey` if the last record is under another key;
+    ///   `.ownedElsewhere` if another owner replicates to this remote, unless
+    ///   `options.takesOverFrom` names it; `.remoteAhead` if the file is as it was at an earlier
+    ///   position, unless `options.keepsFileAt` is that position; `.wrongKey` if the last record is
+    ///   under another key;
     ///   `.remoteDamaged`; `.unsupported` for a store in memory and for one with a keyring;
     ///   otherwise as `Replica.caughtUp()`.
     /// - Complexity: O(*pages*).

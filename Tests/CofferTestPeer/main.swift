@@ -203,6 +203,15 @@ case "ledger":
         waitForInput()
         return "released"
     }
+case "replicate":
+    let tellsEarly = next() == "early"
+    let mode = next()
+    let path = next()
+    report {
+        let store = try Store(path: path, key: nextKey(), configuration: configuration(mode))
+        return try replicate(store, to: next(), tellsEarly: tellsEarly)
+    }
+
 case "registers":
     report {
         let isStale = next() == "stale"

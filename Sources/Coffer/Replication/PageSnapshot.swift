@@ -22,7 +22,7 @@ package struct PageSnapshot: ~Copyable {
     private let profile: CipherProfile
     /// `nil` without WAL.
     private let log: WALFile?
-    private let index: WALFile.Index?
+    let index: WALFile.Index?
     /// The last frame of each page, among those that the transaction sees.
     private let frames: [Int: Int]
 

@@ -13,23 +13,11 @@ package final class ReplicaTarget {
     private let path: String
     private let descriptor: Int32
 
-    /// - Parameters:
-    ///   - path: Of the new file.
-    ///   - key: Of the replica's file.
-    ///   - salt: Of the replica's file.
-    ///   - profile: Its profile, as `ReplicaSource` has it.
-    ///   - pageByteCount: Bytes of its pages.
-    /// - Throws: `.alreadyExists` if something is at the path; `.needsNewerEngine` for a profile of
-    ///   SQLCipher 4; `.unsupported` for a profile that is not known.
-    package init(
-        at path: String, key: borrowing StoreKey, salt: [UInt8], profile: String,
-        pageByteCount: Int, configuration: Configuration
-    ) throws(StoreError) {
-        let file = try CopyTarget.location(path)
-        let profile = try Self.profile(profile, pageByteCount)
-        cipher = FileCipher(
-            key: try KeyDerivation.rawKey(from: key, salt: salt, profile: profile),
-            profile: profile)
+    /// - Parameter source: Has the path of the new file.
+    /// - Throws: `.alreadyExists` if something is at the path.
+    package init(_ source: ReplicaSource, _ configuration: Configuration) throws(StoreError) {
+        let file = try CopyTarget.location(source.path)
+        cipher = source.cipher
         // A change of the mode would change the first page, which is as the digest says.
         var configuration = configuration
         configuration.journalMode = .existing
@@ -46,25 +34,6 @@ package final class ReplicaTarget {
     }
 
     deinit { close(descriptor) }
-
-    private static func profile(
-        _ name: String, _ pageByteCount: Int
-    ) throws(StoreError) -> CipherProfile {
-        let known = [CipherProfile.portable, .sqlcipher3, .sqlcipher4]
-        for profile in known.compactMap({ $0.resized(to: pageByteCount) })
-        where "\(profile)" == name {
-            guard try Engine.capabilities.supports(profile) else {
-                throw StoreError(
-                    .needsNewerEngine, "the replica is of a file in the profile \(profile)",
-                    hint: "Restore it with SQLCipher 4.")
-            }
-            return profile
-        }
-        throw StoreError(.unsupported, "the replica is of a file in the profile \(name)")
-    }
-
-    /// The secret from which all keys of the replica are derived.
-    package func secret() -> SecretBytes { cipher.key.replicaSecret() }
 
     /// Writes a page, counted from 1.
     package func write(_ page: [UInt8], at number: Int) throws(StoreError) {

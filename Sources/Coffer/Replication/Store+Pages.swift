@@ -15,6 +15,11 @@ extension Store {
         _ body: (borrowing PageSnapshot) throws -> T
     ) throws -> T {
         for _ in 0..<Self.momentTryCount {
+            // Not as the store was opened: another program may have changed the mode. A transaction
+            // of its own asks, because the question fixes what a transaction sees.
+            let mode = try core.read(cancellation: cancellation) { tx in
+                try tx.connection().fileState().handle.journalMode()
+            }
             let result = try core.read(cancellation: cancellation) { tx -> T? in
                 let connection = try tx.connection()
                 let open = try connection.fileState()
@@ -24,13 +29,12 @@ extension Store {
                         .wrongKey, "\(source.path) has another key than when its replica began",
                         hint: "Give the store a new remote. The replica stays, under the old key.")
                 }
-                // Not as the store was opened: another program may have changed the mode.
                 let log = WALFile(handle: open.handle)
-                let before = try Self.index(of: log)
+                let before = mode == .wal ? try Self.index(of: log) : nil
                 // Fixes what the transaction sees.
                 _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
-                let index = try Self.index(of: log)
-                guard index == before else { return nil }
+                let index = mode == .wal ? try Self.index(of: log) : nil
+                guard try index == before && open.handle.journalMode() == mode else { return nil }
                 if index != nil { try Self.syncWAL(open.handle) }
                 return try body(PageSnapshot(open, index, in: tx.access))
             }
@@ -40,9 +44,7 @@ extension Store {
             .busy, "other connections commit without a pause", hint: "Try again.")
     }
 
-    /// The index of the WAL; `nil` without WAL.
-    private static func index(of log: WALFile) throws(StoreError) -> WALFile.Index? {
-        guard try log.handle.journalMode() == .wal else { return nil }
+    private static func index(of log: WALFile) throws(StoreError) -> WALFile.Index {
         guard let index = try log.index() else {
             throw StoreError(.io, "the index of the write-ahead log cannot be read")
         }
@@ -78,35 +80,5 @@ extension Store {
         cancellable work: @escaping @Sendable (Cancellation) throws -> T
     ) async throws -> T {
         try await cancellableOffPool(work)
-    }
-}
-
-/// A file and its key, as far as a replica needs them.
-package struct ReplicaSource: Sendable {
-    package let path: String
-    private let cipher: FileCipher
-
-    init(path: String, cipher: FileCipher) {
-        (self.path, self.cipher) = (path, cipher)
-    }
-
-    /// The salt of the file: 16 bytes, not secret.
-    package var salt: [UInt8] { cipher.key.salt }
-    /// Whether a file has this key and this profile.
-    func isUnder(_ key: borrowing RawKey, _ profile: CipherProfile) -> Bool {
-        key.isEqual(to: cipher.key) && profile == cipher.profile
-    }
-
-    package var profileName: String { "\(cipher.profile)" }
-    package var pageByteCount: Int { cipher.profile.pageByteCount }
-
-    /// The secret from which all keys of a replica are derived.
-    package func secret() -> SecretBytes { cipher.key.replicaSecret() }
-}
-
-extension RawKey {
-    /// The secret from which all keys of a replica are derived: 32 bytes.
-    borrowing func replicaSecret() -> SecretBytes {
-        bytes.expanded(Array("coffer1 replica".utf8) + salt)
     }
 }

@@ -73,6 +73,13 @@ struct ReplicaRecord: Equatable, Sendable {
     static let maximumPageByteCount = 8 << 20
 
     static let summaryByteCount = 72
+
+    /// Whether the whole file had these pages when the record ended a commit.
+    ///
+    /// The first record of a term that sends all pages has none, and says nothing of the file.
+    func describes(_ tags: PageTags) -> Bool {
+        endsCommit && pageCount > 0 && tags.count == Int(pageCount) && tags.digest == digest
+    }
 }
 
 extension ReplicaRecord {

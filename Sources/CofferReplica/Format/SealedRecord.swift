@@ -77,8 +77,9 @@ struct SealedRecord: Sendable {
         }
         guard header.keyID == keys.id else {
             throw StoreError(
-                .wrongKey, "\(slot.name) is under another key than the one given",
-                hint: "Records of before a change of the key need the key of then.")
+                .wrongKey, "the key is not that of the replica: \(slot.name) has another one",
+                hint: "Check the passphrase or the raw key. If the store got another key since, "
+                    + "this replica needs the former one.")
         }
         guard bytes.count >= Self.summaryRange.upperBound,
             let summary = keys.open(

@@ -52,6 +52,18 @@ struct ReplicaDescription: Codable, Equatable, Sendable {
         self = value
     }
 
+    /// The description at a remote.
+    ///
+    /// - Throws: `.notFound` if there is none; as `init`.
+    static func existing(_ access: RemoteAccess) async throws -> ReplicaDescription {
+        guard let bytes = try await access.read(name) else {
+            throw StoreError(
+                .notFound, "there is no replica at \(access.remote.place)",
+                hint: "Name the remote that a store was replicated to.")
+        }
+        return try ReplicaDescription(bytes, at: access.remote.place)
+    }
+
     var bytes: [UInt8] {
         get throws {
             let encoder = JSONEncoder()
@@ -63,6 +75,15 @@ struct ReplicaDescription: Codable, Equatable, Sendable {
     var replicaNumber: [UInt8] { number(replica) ?? [] }
 
     var saltBytes: [UInt8] { number(salt) ?? [] }
+
+    /// The file that is described.
+    ///
+    /// - Parameter path: Where it is to be made; empty for nowhere.
+    /// - Throws: As `ReplicaSource`.
+    func source(_ path: String, _ key: borrowing StoreKey) throws(StoreError) -> ReplicaSource {
+        try ReplicaSource(
+            path: path, key: key, salt: saltBytes, profile: profile, pageByteCount: pageByteCount)
+    }
 
     private func number(_ digits: String) -> [UInt8]? {
         let digits = Array(digits.utf8)

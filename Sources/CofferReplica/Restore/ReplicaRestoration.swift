@@ -32,17 +32,10 @@ struct ReplicaRestoration {
 
     func run(key: consuming StoreKey) async throws -> ReplicaRestoreReport {
         let place = access.remote.place
-        guard let bytes = try await access.read(ReplicaDescription.name) else {
-            throw StoreError(
-                .notFound, "there is no replica at \(place)",
-                hint: "Name the remote that a store was replicated to.")
-        }
-        let description = try ReplicaDescription(bytes, at: place)
-        let target = Target(
-            try ReplicaTarget(
-                at: path, key: key, salt: description.saltBytes, profile: description.profile,
-                pageByteCount: description.pageByteCount, configuration: configuration))
-        let keys = ReplicaKeys(target.file.secret(), replica: description.replicaNumber)
+        let description = try await ReplicaDescription.existing(access)
+        let source = try description.source(path, key)
+        let target = Target(try ReplicaTarget(source, configuration))
+        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
         let reader = LogReader(access: access, keys: keys)
         guard let end = try await reader.end()?.last.slot else {
             throw StoreError(.notFound, "the replica at \(place) has no records yet")

@@ -45,7 +45,7 @@ import Testing
         func add(_ more: Duration) { total.withLock { $0 += more } }
     }
 
-    @Test func `another name is refused, whatever the time, until the owner says that it stopped`()
+    @Test func `another name is refused, whatever the time, also after the owner has stopped`()
         async throws
     {
         let writer = try await writer("a")
@@ -54,7 +54,10 @@ import Testing
         #expect(error?.code == .ownedElsewhere)
         #expect(error?.message.contains("a replicates to it") == true)
         try await writer.close()
-        try await ask("b")
+        let stopped = await #expect(throws: StoreError.self) { try await ask("b") }
+        #expect(stopped?.message.contains("a replicated to it") == true)
+        try await ask("a")
+        #expect(slept.duration == .zero)
     }
 
     @Test func `the same name takes over after three intervals and ten seconds of silence`()

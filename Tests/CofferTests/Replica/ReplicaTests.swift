@@ -50,6 +50,10 @@ import Workload
         return try store.read { tx in try tx.rows("SELECT v FROM t").map { try $0.get(0) } }
     }
 
+    private func files() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+    }
+
     private func insert(_ value: Int, in store: Store) throws {
         try store.write { tx in
             try tx.execute("INSERT INTO t VALUES (\(value), randomblob(3000))")
@@ -80,7 +84,15 @@ import Workload
                 (try await replica.caughtUp(), value < 6 ? Array(1...value) : Array(4...value)))
         }
         #expect(positions.map(\.0) == positions.map(\.0).sorted())
+        let last = try await ReplicaHistory(of: remote, key: .numbered(1))
+        #expect(last.commits.last?.position == positions.last?.0 && !last.isClosed)
         try await replica.close()
+        let history = try await ReplicaHistory(of: remote, key: .numbered(1))
+        #expect(Set(history.commits.map(\.position)).isSuperset(of: positions.map(\.0)))
+        #expect(history.commits.map(\.position) == history.commits.map(\.position).sorted())
+        #expect(history.owner == "tests" && history.isClosed)
+        #expect(history.commits.allSatisfy { $0.byteCount > 4000 })
+        await expect(.wrongKey) { _ = try await ReplicaHistory(of: remote, key: .numbered(2)) }
         try await store.close()
         for (index, (position, expected)) in positions.enumerated() {
             let report = try await restore("copy\(index)", at: .position(position))
@@ -126,10 +138,50 @@ import Workload
         #expect(try values("copy") == Array(1...202))
     }
 
+    @Test func `after a crash only the pages that differ are sent, unless the tags are not right`()
+        async throws
+    {
+        let store = try open()
+        try makeTable(in: store)
+        for value in 1...200 { try insert(value, in: store) }
+        var taking = options
+        taking.takesOverFrom = "tests"
+        taking.sleep = { _ in throw CancellationError() }
+        var sent: [Int] = []
+        for (index, damage) in ["none", "torn", "missing", "none"].enumerated() {
+            let before = remote.objects
+            // The owner of before is killed: it says nothing more.
+            let replica = try await store.replicate(to: remote, taking)
+            sent.append(
+                remote.objects.filter { before[$0.key] == nil }.values.map(\.count).reduce(0, +))
+            try insert(201 + index, in: store)
+            try await replica.caughtUp()
+            try insert(301 + index, in: store)
+            let name = try #require(try files().first { $0.hasPrefix("store.db-tags-") })
+            let file = folder.url.appending(path: name)
+            switch damage {
+            case "torn":
+                var bytes = try Data(contentsOf: file)
+                bytes[200] ^= 1
+                try bytes.write(to: file)
+            case "missing": try FileManager.default.removeItem(at: file)
+            default: break
+            }
+        }
+        let last = try await store.replicate(to: remote, taking)
+        try await last.close()
+        try await store.close()
+        // All at first, then what differs, all after damage, all without the file.
+        #expect(sent[0] > 700_000 && sent[1] < 60_000 && sent[2] > 700_000 && sent[3] > 700_000)
+        try await restore("copy")
+        #expect(try values("copy").count == 208)
+    }
+
     @Test func `an owner that is taken over is fenced, and its store goes on`() async throws {
         let store = try open()
         try makeTable(in: store)
         let replica = try await replicate(store)
+        let begin = try await replica.caughtUp()
         try FileManager.default.copyItem(
             atPath: try copyWhileOpen(store), toPath: folder.path("staging.db"))
         let staging = try open("staging.db")
@@ -141,13 +193,18 @@ import Workload
         #expect(refused?.code == .ownedElsewhere)
         try insert(1, in: store)
         try await replica.caughtUp()
-        other.takesOver = true
+        other.takesOverFrom = "somebody"
+        let stale = await #expect(throws: StoreError.self) {
+            try await staging.replicate(to: remote, other)
+        }
+        #expect(stale?.code == .ownedElsewhere)
+        other.takesOverFrom = "tests"
         // Nothing was written to the copy since.
         let ahead = await #expect(throws: StoreError.self) {
             try await staging.replicate(to: remote, other)
         }
         #expect(ahead?.code == .remoteAhead)
-        other.keepsFile = true
+        other.keepsFileAt = begin
         let taken = try await staging.replicate(to: remote, other)
         try insert(2, in: store)
         for _ in 0..<2 {
@@ -220,8 +277,7 @@ import Workload
             try await restore("copy", at: .time(Date(timeIntervalSince1970: 1)))
         }
         #expect(early?.code == .notFound)
-        #expect(
-            try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.db"])
+        #expect(try files().filter { !$0.hasPrefix("store.db-tags-") } == ["store.db"])
     }
 
     @Test func `each changed or missing object is told, and no file is made`() async throws {
@@ -339,7 +395,7 @@ import Workload
         try await store.close()
         let again = try open()
         var taking = options
-        taking.takesOver = true
+        taking.takesOverFrom = "tests"
         let second = try await again.replicate(to: remote, taking)
         try await second.close()
         try await again.close()
@@ -458,7 +514,9 @@ import Workload
         #expect(refused?.message.contains("as it was at \(positions[1])") == true)
         #expect(remote.objects.count == count)
         var keeping = options
-        keeping.keepsFile = true
+        keeping.keepsFileAt = positions[0]
+        await #expect(throws: StoreError.self) { try await old.replicate(to: remote, keeping) }
+        keeping.keepsFileAt = positions[1]
         let kept = try await old.replicate(to: remote, keeping)
         try insert(4, in: old)
         try await kept.close()
@@ -572,8 +630,7 @@ import Workload
         #expect(hidden?.code == .remoteDamaged)
         // Another owner goes on from the old state, and fills the same slot with something else.
         var other = options
-        other.takesOver = true
-        other.keepsFile = true
+        other.takesOverFrom = "tests"
         let again = try open()
         let second = try await again.replicate(to: remote, other)
         for value in 2...9 {

@@ -1,0 +1,80 @@
+import Coffer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a remote has of a store: each commit that can be restored, and the owner.
+///
+/// ```swift
+/// let history = try await ReplicaHistory(of: remote, key: key)
+/// for commit in history.commits { print(commit.position, commit.date, commit.byteCount) }
+/// ```
+public struct ReplicaHistory: Sendable {
+    /// A commit that can be restored: what was committed up to one pass, or what a later run of the
+    /// owner found unchanged at its beginning.
+    public struct Commit: Sendable, Hashable {
+        public let position: ReplicaPosition
+        /// When it was sent: by the owner's clock, or by the remote's if they differed by more than
+        /// a minute.
+        public let date: Date
+        /// Bytes of the store then.
+        public let byteCount: Int
+    }
+
+    /// The commits, the oldest first.
+    public let commits: [Commit]
+    /// The name of the last owner.
+    public let owner: String
+    /// Whether the last owner has said that it stopped.
+    public let isClosed: Bool
+
+    /// Reads the history, without the pages.
+    ///
+    /// Records without their pages prove less than a restore: whether all pages are there, only
+    /// `Store.restore` tells.
+    ///
+    /// - Parameters:
+    ///   - remote: Where a store was replicated to. It is only read.
+    ///   - key: Of the store that was replicated.
+    /// - Throws: `StoreError` `.notFound` if there is no replica; `.wrongKey`; `.remoteDamaged`;
+    ///   `.needsNewerEngine`; `.remoteDenied`; `.remoteUnavailable` if the remote cannot be reached
+    ///   for a minute; `CancellationError`.
+    /// - Complexity: O(*records*): some hundred bytes of each are read.
+    public init(of remote: any Remote, key: borrowing StoreKey) async throws {
+        let access = RemoteAccess(
+            remote, patience: RemoteAccess.Patience(limit: RemoteAccess.beginningLimit))
+        let description = try await ReplicaDescription.existing(access)
+        let source = try description.source("", key)
+        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
+        let reader = LogReader(access: access, keys: keys)
+        guard let end = try await reader.end() else {
+            throw StoreError(.notFound, "the replica at \(remote.place) has no records yet")
+        }
+        try await LogEnd(access: access).requireNothing(after: end.last.slot)
+        (owner, isClosed) = (end.owner, end.last.header.kind == .closed)
+        var commits: [Commit] = []
+        // The hash of a record is in the one after it.
+        var last: (slot: Slot, record: ReplicaRecord)?
+        func add(_ slot: Slot, _ record: ReplicaRecord, _ hash: [UInt8]) {
+            commits.append(
+                Commit(
+                    position: ReplicaPosition(slot, hash), date: record.moment,
+                    byteCount: Int(record.pageCount) * description.pageByteCount))
+        }
+        let summaries = LogSummaries(reader: reader, end: end.last.slot)
+        try await summaries.readAll { slot, header, record in
+            if let last { add(last.slot, last.record, header.previous) }
+            // A term that goes on begins with the file as it was.
+            let isCommit =
+                header.kind == .segment
+                ? record.endsCommit
+                : header.kind == .begin && record.pageCount > 0
+            last = isCommit ? (slot, record) : nil
+        }
+        if let last { add(last.slot, last.record, end.last.sealed.hash) }
+        self.commits = commits
+    }
+}

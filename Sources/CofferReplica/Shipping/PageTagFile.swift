@@ -1,0 +1,145 @@
+import Coffer
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The tags of the pages that a remote has, next to the store: after a crash only the pages that
+/// differ are sent.
+///
+/// The file is believed only if its tags have the digest that the last record of the remote has. So
+/// it may be old, torn or missing, and it is never synced. It has nothing that the store's own file
+/// does not show.
+///
+/// | Offset | Bytes | |
+/// |--:|--:|---|
+/// | 0 | 8 | `CofferTg` |
+/// | 8 | 16 | the replica's random number |
+/// | 24 | 4 | pages |
+/// | 28 | | a tag of 16 bytes for each page |
+struct PageTagFile {
+    private let path: String
+    private let replica: [UInt8]
+
+    private static let magic = Array("CofferTg".utf8)
+    private static let headerByteCount = 28
+
+    /// - Parameter store: The path of the store.
+    init(beside store: String, of keys: ReplicaKeys) {
+        // A store may have several replicas.
+        path = store + "-tags-" + keys.replica.prefix(4).hexDigits
+        replica = keys.replica
+    }
+
+    // MARK: The lock
+
+    /// A lock on the file, for as long as the value lives. The system ends that of a process which
+    /// is killed.
+    final class Lock: Sendable {
+        private let descriptor: Int32
+
+        fileprivate init(_ descriptor: Int32) {
+            self.descriptor = descriptor
+        }
+
+        deinit { close(descriptor) }
+    }
+
+    /// What has become of a try to lock the file.
+    enum Locking {
+        case taken(Lock)
+        /// Another process has it, or another replica of this one.
+        case held
+        /// The file cannot be made, or the file system has no locks.
+        case impossible
+    }
+
+    /// Locks the file, which is made if need be.
+    func lock() -> Locking {
+        guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return .impossible }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return .taken(Lock(descriptor)) }
+        let isHeld = errno == EWOULDBLOCK
+        close(descriptor)
+        return isHeld ? .held : .impossible
+    }
+
+    // MARK: Tags
+
+    /// The tags; `nil` if there are not so many of this replica.
+    func tags(count: Int, _ keys: ReplicaKeys) -> PageTags? {
+        let byteCount = Self.headerByteCount + count * PageSnapshot.tagByteCount
+        guard let bytes = bytes(byteCount), bytes.starts(with: Self.magic + replica),
+            UInt32(bigEndianAt: 24, of: bytes) == count
+        else { return nil }
+        var tags = PageTags()
+        tags.reserve(count)
+        for start in stride(
+            from: Self.headerByteCount, to: bytes.count, by: PageSnapshot.tagByteCount)
+        {
+            tags.append(Array(bytes[start..<start + PageSnapshot.tagByteCount]), keys)
+        }
+        return tags
+    }
+
+    /// Writes the tags that have changed. What cannot be written is left out: the file does not
+    /// fit the remote then.
+    func write(_ tags: PageTags, since old: PageTags) {
+        guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return }
+        defer { close(descriptor) }
+        let byteCount = off_t(Self.headerByteCount + tags.count * PageSnapshot.tagByteCount)
+        let header = Self.magic + replica + UInt32(tags.count).bigEndianBytes
+        guard ftruncate(descriptor, byteCount) == 0, write(header, at: 0, to: descriptor) else {
+            return
+        }
+        var number = 1
+        while number <= tags.count {
+            // Neighbours in one call.
+            var run: [UInt8] = []
+            let first = number
+            while number <= tags.count, let tag = tags[number], old[number] != tag {
+                run += tag
+                number += 1
+            }
+            let offset = Self.headerByteCount + (first - 1) * PageSnapshot.tagByteCount
+            guard run.isEmpty || write(run, at: offset, to: descriptor) else { return }
+            number += 1
+        }
+    }
+
+    private func write(_ bytes: [UInt8], at offset: Int, to descriptor: Int32) -> Bool {
+        bytes.withUnsafeBytes { PositionedIO.write($0, to: descriptor, at: off_t(offset)) }
+    }
+
+    private func bytes(_ byteCount: Int) -> [UInt8]? {
+        guard let descriptor = openOwn(O_RDONLY) else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_size == byteCount else { return nil }
+        var count: Int?
+        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, filled in
+            count = PositionedIO.read(
+                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor, at: 0)
+            filled = count ?? 0
+        }
+        return bytes.count == byteCount ? bytes : nil
+    }
+
+    /// Opens the file if it is this user's own, and has no other name: in a folder that others may
+    /// write, it could lead to any file of this user.
+    private func openOwn(_ flags: Int32) -> Int32? {
+        let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_nlink == 1, status.st_uid == geteuid()
+        else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+}
