@@ -52,6 +52,9 @@ struct CofferTool: AsyncParsableCommand {
                     Backup.self, Restore.self, Upgrade.self, Encrypt.self, Decrypt.self,
                 ]),
             CommandGroup(
+                name: "Replicas:",
+                subcommands: [Replicate.self, Replicas.self, ReplicaChecks.self]),
+            CommandGroup(
                 name: "Content:",
                 subcommands: [
                     KeyValue.self, RunSQL.self, Tables.self, Schema.self, Import.self, Export.self,

@@ -46,6 +46,12 @@ enum ExitStatus: Int32, CaseIterable {
     case badInput = 25
     /// The statement would change the store, and `--write` is not given.
     case wouldChange = 26
+    /// A remote cannot be reached, refuses this user, or does not keep what a replica needs.
+    case remote = 27
+    /// Another owner replicates to the remote, or has taken it over.
+    case otherOwner = 28
+    /// The remote has the replica of another store, or later commits than the store.
+    case otherReplica = 29
     /// Ctrl-C, SIGTERM, SIGHUP or SIGQUIT; or a change of the key that could not be proven.
     case interrupted = 130
 
@@ -70,6 +76,10 @@ enum ExitStatus: Int32, CaseIterable {
         // A statement that the authorizer refuses; all other misuse is the tool's own mistake.
         case .misuse where error.sql != nil: self = .sql
         case .mismatch, .tooBig: self = .badInput
+        case .remoteUnavailable, .remoteDenied, .remoteUnfit: self = .remote
+        case .remoteDamaged: self = .damaged
+        case .ownedElsewhere, .fenced: self = .otherOwner
+        case .remoteAhead, .remoteOfAnotherStore: self = .otherReplica
         default: self = .failure
         }
     }
@@ -98,6 +108,9 @@ enum ExitStatus: Int32, CaseIterable {
         case .sql: "SQL that cannot be run"
         case .badInput: "bad input"
         case .wouldChange: "would change the store, but --write is not given"
+        case .remote: "remote unreachable, refusing or unfit"
+        case .otherOwner: "another owner replicates"
+        case .otherReplica: "replica of another store, or ahead of the store"
         case .interrupted: "interrupted"
         }
     }

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import SystemPackage
 
 #if canImport(Glibc)
@@ -13,14 +12,7 @@ import Darwin
 /// The copy is made as a file first, because all of it is verified before its first byte is
 /// written. The file is in a folder that only this user can open, in `TMPDIR` or else `/tmp`.
 final class StreamedCopy: Sendable {
-    private enum Folder {
-        case none
-        case made(String)
-        /// No other one is made.
-        case removed
-    }
-
-    private let folder = Mutex(Folder.none)
+    private let folder = PrivateFolder()
 
     /// Makes nothing yet.
     ///
@@ -33,49 +25,15 @@ final class StreamedCopy: Sendable {
         }
     }
 
-    /// Makes the folder. Must be called once, when all secrets are read: from then on a signal that
-    /// ends the process removes it.
+    /// Makes the folder. Must be called once, when all secrets are read.
     ///
     /// - Returns: The path for the copy.
-    /// - Throws: `ToolError` `.io` if the folder cannot be made; `CancellationError` if the process
-    ///   ends.
-    func makePath() throws -> String {
-        Signals.willRestore { self.remove() }
-        return try folder.withLock { folder in
-            guard case .none = folder else { throw CancellationError() }
-            let made = try Self.makeFolder()
-            folder = .made(made)
-            return Self.path(in: made)
-        }
-    }
+    /// - Throws: As `PrivateFolder.make()`.
+    func makePath() throws -> String { Self.path(in: try folder.make()) }
 
     private static func path(in folder: String) -> String { "\(folder)/copy.db" }
 
-    private static func makeFolder() throws -> String {
-        let parent = FileManager.default.temporaryDirectory.path
-        var template = Array("\(parent)/coffer-backup-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else {
-            let reason = Errno(rawValue: errno)
-            throw ToolError(
-                .io, "no folder for the copy can be made in \(parent): \(reason)",
-                hint: "Name another folder with the variable TMPDIR.")
-        }
-        return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-    }
-
-    /// Removes the folder. None can be made afterwards.
-    func remove() {
-        folder.withLock { folder in
-            defer { folder = .removed }
-            guard case .made(let path) = folder else { return }
-            // If a signal ends the process, another thread may still make files there.
-            for _ in 0..<100 {
-                try? FileManager.default.removeItem(atPath: path)
-                guard FileManager.default.fileExists(atPath: path) else { return }
-                usleep(1000)
-            }
-        }
-    }
+    func remove() { folder.remove() }
 
     /// Writes the copy to standard output.
     ///
@@ -83,7 +41,7 @@ final class StreamedCopy: Sendable {
     /// - Returns: The number of bytes.
     /// - Throws: `CancellationError`; `ToolError` `.io` if standard output takes no more.
     func write(advance: (Int, Int) -> Void) throws -> Int {
-        guard case .made(let folder) = folder.withLock({ $0 }) else { throw CancellationError() }
+        guard let folder = folder.path else { throw CancellationError() }
         let path = Self.path(in: folder)
         let file = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
         defer { try? file.close() }

@@ -73,16 +73,37 @@ enum Signals {
     static func cancelling<T: Sendable>(
         isLateResultKept: Bool = true, _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
-        install()
-        let task = Task { try await work() }
-        state.withLock { $0.cancel = { task.cancel() } }
-        defer { state.withLock { $0.cancel = nil } }
-        let result = try await task.value
-        if state.withLock({ $0.cancel == nil }) {
+        let (result, isInterrupted) = try await cancelled(
+            telling: "interrupted; cleaning up (interrupt again to end at once)", work)
+        if isInterrupted {
             guard isLateResultKept else { throw CancellationError() }
             Terminal.note("it was finished before it could be interrupted")
         }
         return result
+    }
+
+    /// Runs a service, which ends by itself when a signal has cancelled its task.
+    static func serving<T: Sendable>(
+        _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        try await cancelled(telling: "stopping (interrupt again to end at once)", work).result
+    }
+
+    /// - Returns: The result, and whether a signal came before it.
+    private static func cancelled<T: Sendable>(
+        telling message: String, _ work: @escaping @Sendable () async throws -> T
+    ) async throws -> (result: T, isInterrupted: Bool) {
+        install()
+        let task = Task { try await work() }
+        state.withLock { state in
+            state.cancel = {
+                Terminal.note(message)
+                task.cancel()
+            }
+        }
+        defer { state.withLock { $0.cancel = nil } }
+        let result = try await task.value
+        return (result, state.withLock { $0.cancel == nil })
     }
 
     /// Runs work during which Ctrl-C does something else. Other signals end the process.
@@ -196,10 +217,7 @@ enum Signals {
         } else if isatty(STDERR_FILENO) != 0 {
             Terminal.writeRaw("\n")
         }
-        if let cancel {
-            Terminal.note("interrupted; cleaning up (interrupt again to end at once)")
-            return cancel()
-        }
+        if let cancel { return cancel() }
         for restore in restores.reversed() { restore() }
         state.withLock { state in
             if let command = state.command {

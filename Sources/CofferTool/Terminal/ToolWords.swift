@@ -54,6 +54,12 @@ enum ToolWords {
             "The keyring's list of slots tells which kinds of credentials open it.",
             "coffer key list shows which kinds of credentials open it."
         ),
+        ("Or take over from ", "Or take over with --take-over-from "),
+        (", by this name, if that process", ", if that process"),
+        (
+            "or keep the file: they stay in the replica",
+            "or keep the file with --keep-file-at and that position: they stay in the replica"
+        ),
         ("or raise busyTimeout", "or wait longer with --busy-timeout"),
         (
             "the store has been given its own, and store.rekey(to:) changes the key",

@@ -10,7 +10,7 @@ import Darwin
 /// `coffer restore`
 struct Restore: AsyncParsableCommand, ChangingVerb {
     static let configuration = CommandConfiguration(
-        abstract: "Puts a verified copy of a backup in the place of a store, which is kept.",
+        abstract: "Restores a backup in the place of a store, or a replica to a new file.",
         discussion: """
             Verifies the backup, copies it next to the store, and authenticates every page of the \
             copy. Only then the store gets another name, STORE.old-1, with its -wal file, and the \
@@ -22,6 +22,11 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
             of the backup comes with it, and the present one goes to STORE.old-1.keyring. A \
             backup from before a rotation undoes it, and a warning says so.
 
+            The first argument may also be a remote: a folder that coffer replicate has filled, or \
+            the URL of a service. Then every record and page is checked, and a new file is made. \
+            An existing store stays where it is: move it away first, with its -wal file. --at or \
+            --position names an earlier commit; coffer replicas lists them.
+
             No program may have the store open. One that is idle and uses no WAL is not noticed: \
             what it writes later is lost, or damages the restored store. A program that opens \
             the store meanwhile without Coffer does not notice either. So stop the programs first.
@@ -29,23 +34,34 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
             EXAMPLES
               coffer restore notes-2026-11.db notes.db
               coffer restore notes-2026-11.db notes.db --raw-key-file key --json
+              coffer restore /mnt/backups/notes noon.db --at 2026-11-28T12:00:00Z
 
             EXIT CODES
-              0 the store is the backup, even if the report could not be written; 14 the backup \
-            is damaged, or the store is missing and its WAL or journal is not; 11 a program has \
+              0 the store is the backup, even if the report could not be written; 10 there is no \
+            replica, or none of that moment; 14 the backup is damaged, or records or pages of the \
+            replica are, or the store is missing and its WAL or journal is not; 11 a program has \
             the store open; 130 after a second Ctrl-C: the store is the old one or the backup; \
             run it again if there is a STORE.old-1 and the store is the old one. Any other: the \
             store is as it was
             """)
 
-    @Argument(help: "The backup.", completion: .file())
+    @Argument(
+        help: "The backup: a file, or a folder or URL that has a replica.", completion: .file())
     var backup: String
     @OptionGroup var store: StoreOptions
+    @OptionGroup var moment: ReplicaMomentOptions
     @OptionGroup(title: "Secret of the backup") var secret: SecretOptions
+    @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
         let source = try secret.source()
+        if RemoteOptions.isRemote(backup) { return try await restoreReplica(source) }
+        guard moment.isEmpty else {
+            throw ToolError(
+                .usage, "\(backup) is a file, which has one moment only",
+                hint: "A time or a position is of a replica: name its folder or URL.")
+        }
         _ = try StoreFileStatus(path: backup)
         guard !isSameFile else {
             throw ToolError(

@@ -111,6 +111,13 @@ import Testing
             Run(verb: ["salvage", path, out("none.db")], options: second, exitCode: 12),
             Run(verb: ["decrypt", path, out("plain.db"), "--write-plaintext"], options: first),
             Run(verb: ["encrypt", out("plain.db"), out("again.db")], options: second),
+            Run(verb: ["replica", "check", out("remote")]),
+            Run(verb: ["replicate", path, out("remote"), "--once"], options: first),
+            Run(verb: ["replicate", path, out("remote"), "--once"], options: second, exitCode: 12),
+            Run(verb: ["replicas", out("remote")], options: first),
+            Run(verb: ["replicas", out("remote")], options: second, exitCode: 12),
+            Run(verb: ["replica", "verify", out("remote")], options: first),
+            Run(verb: ["restore", out("remote"), out("replica.db")], options: first),
             Run(verb: ["shell-key", path], options: first, exitCode: 2),
             Run(verb: ["doctor", path]),
             Run(verb: ["rekey", path], options: first + ["--new-passphrase-command", witness]),
@@ -189,6 +196,8 @@ import Testing
     @Test
     func `no secret comes out of any verb`() throws {
         try Data("id,body\n1,one\n2,two\n".utf8).write(to: URL(filePath: folder.path("in.csv")))
+        try FileManager.default.createDirectory(
+            atPath: folder.path("remote"), withIntermediateDirectories: false)
         var outputs: [(String, Data)] = []
         for run in runs {
             for style in [[], ["--json", "--progress", "json"]] {

@@ -350,6 +350,37 @@ import Testing
             describedBy: "`coffer doctor`")
     }
 
+    @Test func `the verbs of replicas write the fields that are described`() throws {
+        let remote = path("remote")
+        try FileManager.default.createDirectory(
+            atPath: remote, withIntermediateDirectories: false)
+        func run(_ arguments: [String]) throws -> Data {
+            let output = try Tool.run(
+                arguments + ["--raw-key-fd", "3", "--json"], descriptors: [3: Tool.key(1)])
+            #expect(output.exitCode == 0, "\(output.errorText)")
+            return output.stdout
+        }
+        // A failed event needs a remote that goes away.
+        let failure = Failure(StoreError(.remoteUnavailable, "gone", hint: "Wait."))
+        let failed = ReplicateEvent(
+            event: .failed, path: ReportedPath(store.path), remote: remote, time: .now,
+            position: nil, error: failure)
+        try expect(
+            [try out("replicate", [remote, "--once"]), Data(JSON.object(failed).utf8)],
+            describedBy: "`coffer replicate`", unseen: ["error.pages[]"])
+        try expect(
+            [try run(["replicas", remote]), try run(["replicas", remote, "--all"])],
+            describedBy: "`coffer replicas`")
+        try expect(
+            [try Tool.run(["replica", "check", remote, "--json"]).stdout],
+            describedBy: "`coffer replica check`")
+        try expect(
+            [
+                try run(["restore", remote, path("restored.db")]),
+                try run(["replica", "verify", remote]),
+            ], describedBy: "`coffer restore` of a replica, and `coffer replica verify`")
+    }
+
     @Test func `the verbs of keyrings write the fields that are described`() throws {
         let keyed = path("keyed.db")
         try Data(repeating: 1, count: 32).write(to: URL(filePath: path("file")))

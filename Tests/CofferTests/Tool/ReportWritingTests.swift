@@ -19,6 +19,8 @@ import Testing
         try connection.execute("CREATE TABLE t(v)")
         connection.close()
         try Data("id,body\n3,three\n".utf8).write(to: URL(filePath: folder.path("in.csv")))
+        try FileManager.default.createDirectory(
+            atPath: folder.path("remote"), withIntermediateDirectories: false)
         for (name, byte) in [("second", 2), ("third", 3)] as [(String, UInt8)] {
             try Data(repeating: byte, count: 32).write(to: folder.url.appending(path: name))
         }
@@ -110,6 +112,10 @@ import Testing
                 { try count("coffer:buckets") == 0 }
             ),
             (["backup"], [path, out("backup.db")] + key, { isThere("backup.db") }),
+            (
+                ["replicate"], [path, out("remote"), "--once"] + key,
+                { isThere("remote/log/0000000000000001/0000000000000001") }
+            ),
             (["upgrade"], [path, out("upgraded.db")] + key, { isThere("upgraded.db") }),
             (
                 ["decrypt"], [path, out("plain.db"), "--write-plaintext"] + key,
@@ -199,7 +205,7 @@ import Testing
         let root = try #require(dump["command"] as? [String: Any])
         let others = [
             "status", "verify", "tables", "schema", "shell-key", "doctor", "help", "get", "list",
-            "count", "buckets", "test",
+            "count", "buckets", "test", "replicas", "check",
         ]
         let tried = deeds.compactMap(\.verb.last) + others
         #expect(Self.names(below: root).count > 15)

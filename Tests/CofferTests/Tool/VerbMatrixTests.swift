@@ -32,7 +32,9 @@ import Testing
 
         /// The exit codes with which a verb may end.
         func codes(_ verb: String) -> Set<Int32> {
-            switch self {
+            // The remote may refuse as well as the store.
+            if isOfFiles, verb.hasPrefix("replica") { return [0, 17, 19, 21, 27] }
+            return switch self {
             case .bareSurroundings: [0]
             // A verb that has done its work may succeed; one whose result is its output fails.
             case .closedOutput, .fullOutput: [0, 17]
@@ -62,6 +64,8 @@ import Testing
         "kv drop": ["STORE", "b"], "sql": ["STORE", "SELECT v FROM t"],
         "tables": ["STORE"], "schema": ["STORE"],
         "import": ["STORE", "CSV", "--format", "csv", "--table", "t"], "export": ["STORE"],
+        "replicate": ["STORE", "REMOTE", "--once", "--owner", "me"], "replicas": ["REMOTE"],
+        "replica check": ["REMOTE"], "replica verify": ["REMOTE"],
         "doctor": ["FOLDER"], "key list": ["KEYED"], "key test": ["KEYED"],
         "key add": ["KEYED", "--new-key-file", "OTHER"],
         "key enable": ["STORE", "--new-key-file", "OTHER", "--no-recovery-key", "--end-others"],
@@ -76,11 +80,12 @@ import Testing
     /// Verbs that take no secret.
     private static let secretless: Set<String> = [
         "keygen", "doctor", "key list", "key make-file", "key make-identity", "key rebuild",
+        "replica check",
     ]
 
     private static let files = [
         "store", "plain", "csv", "entries", "keyed", "keyed.keyring", "file", "other", "copy",
-        "root",
+        "root", "remote",
     ]
 
     /// The verbs of the tool's own description, so that none is forgotten.
@@ -109,6 +114,12 @@ import Testing
             path: folder.path("store"), key: .numbered(1), configuration: .testing(.delete))
         try store.set("v", for: "k", in: Bucket<String, String>("b"))
         try store.close()
+        try FileManager.default.createDirectory(
+            atPath: folder.path("remote"), withIntermediateDirectories: false)
+        let sent = try Tool.run(
+            ["replicate", folder.path("store"), folder.path("remote"), "--once"]
+                + ["--owner", "me", "--raw-key-fd", "3"], descriptors: [3: Tool.key(1)])
+        try #require(sent.exitCode == 0, "\(sent.errorText)")
         try #require(try RawConnection(folder.path("plain")).run("CREATE TABLE t(v)") == 0)
         try Data("id,v\n7,x\n".utf8).write(to: folder.url.appending(path: "csv"))
         try Data("{\"key\":\"k\",\"value\":1}\n".utf8)

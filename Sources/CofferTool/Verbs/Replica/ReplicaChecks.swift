@@ -1,0 +1,141 @@
+import ArgumentParser
+import Coffer
+import CofferReplica
+import Foundation
+
+/// `coffer replica`
+struct ReplicaChecks: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replica",
+        abstract: "Checks a remote, and what it has.",
+        subcommands: [Check.self, Verify.self])
+
+    /// `coffer replica check`
+    struct Check: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Checks whether a remote is fit for a replica.",
+            discussion: """
+                Creates some objects below proof/, lets several race for one name, reads them and \
+                deletes them again. A service that overwrites an object, although it was asked to \
+                create it, is unfit: two machines would destroy each other's records. No secret \
+                of a store is needed.
+
+                EXAMPLES
+                  coffer replica check /mnt/backups/notes
+                  coffer replica check https://s3.example/backups/notes --credentials-file s3
+
+                EXIT CODES
+                  0 it is fit; 27 it is unfit, cannot be reached, or refuses: the message says why
+                """)
+
+        @OptionGroup var remote: RemoteArgument
+        @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        struct Result: Report {
+            let remote: String
+            let isFit: Bool
+
+            var lines: [(label: String, value: String)] {
+                [
+                    ("remote", remote),
+                    ("result", "fit: it creates each name once, and reads what was created"),
+                ]
+            }
+        }
+
+        func run() async throws {
+            let place = try remoteOptions.remote(remote.place)
+            try await Signals.cancelling { try await place.prove() }
+            try output.print(Result(remote: place.place, isFit: true))
+        }
+    }
+
+    /// `coffer replica verify`
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Restores a replica to a private folder, checks every page, and removes it.",
+            discussion: """
+                Does all that coffer restore does: each record must follow the one before, each \
+                page must have its MAC, all together the digest that the owner has sealed, and \
+                the structure must be sound. It needs space for the store in TMPDIR, or /tmp.
+
+                EXAMPLES
+                  coffer replica verify /mnt/backups/notes --passphrase-file secret
+                  coffer replica verify /mnt/backups/notes --at-least 3/1a2b-0f3c5d7e8a9b0c1d
+
+                EXIT CODES
+                  0 the replica can be restored; 10 there is no replica, or none of that moment; \
+                14 records or pages are missing or changed; 27 the remote cannot be reached, \
+                refuses, or is unfit. Nothing is changed in any case
+                """)
+
+        @OptionGroup var remote: RemoteArgument
+        @OptionGroup var moment: ReplicaMomentOptions
+        @OptionGroup(title: "Secret of the store") var secret: SecretOptions
+        @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        func run() async throws {
+            let source = try secret.source()
+            let place = try remoteOptions.remote(remote.place)
+            let key = KeyHolder(try RemoteOptions.key(source, of: place))
+            RunFiles.remedy("restore an earlier position with coffer restore --position")
+            let folder = PrivateFolder()
+            let moment = moment
+            let report = try await Signals.cancelling {
+                defer { folder.remove() }
+                let path = try folder.make() + "/copy.db"
+                return try await Store.restore(
+                    from: place, to: path, key: try key.takeOne(), at: moment.moment,
+                    atLeast: moment.atLeast)
+            }
+            try output.print(ReplicaRestoreResult(place.place, report, path: nil))
+        }
+    }
+}
+
+/// Which commit of a replica is meant.
+struct ReplicaMomentOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Of a replica: the last commit that was sent up to this time, such as "
+                + "2026-11-28T12:00:00Z or 2026-11-28T13:00:00+01:00.", valueName: "time"),
+        transform: Self.time)
+    var at: Date?
+
+    @Option(
+        help: ArgumentHelp(
+            "Of a replica: the commit at this position.", valueName: "position"),
+        transform: ReplicaMomentText.position)
+    var position: ReplicaPosition?
+
+    @Option(
+        help: ArgumentHelp(
+            "Of a replica: refuse it unless it has this position, which was kept elsewhere.",
+            valueName: "position"),
+        transform: ReplicaMomentText.position)
+    var atLeast: ReplicaPosition?
+
+    func validate() throws {
+        guard at == nil || position == nil else {
+            throw ValidationError("Name a time or a position, not both.")
+        }
+    }
+
+    var isEmpty: Bool { at == nil && position == nil && atLeast == nil }
+
+    var moment: ReplicaMoment {
+        position.map { .position($0) } ?? at.map { .time($0) } ?? .newest
+    }
+
+    private static func time(_ text: String) throws -> Date {
+        do {
+            return try Date(text, strategy: .iso8601)
+        } catch {
+            throw ValidationError(
+                "Write a time with its zone, such as 2026-11-28T12:00:00Z or "
+                    + "2026-11-28T13:00:00+01:00.")
+        }
+    }
+}

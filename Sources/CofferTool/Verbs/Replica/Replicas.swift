@@ -1,0 +1,83 @@
+import ArgumentParser
+import Coffer
+import CofferReplica
+import Foundation
+
+/// `coffer replicas`
+struct Replicas: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Shows what a remote has of a store: the owner, and what can be restored.",
+        discussion: """
+            Reads some hundred bytes of each record. Whether every page is there, only coffer \
+            replica verify shows.
+
+            EXAMPLES
+              coffer replicas /mnt/backups/notes --passphrase-file secret
+              coffer replicas https://s3.example/backups/notes --credentials-file s3 --all
+
+            EXIT CODES
+              0 shown; 10 there is no replica; 14 records are missing or changed; 27 the remote \
+            cannot be reached, refuses, or is unfit. Nothing is changed in any case
+            """)
+
+    @OptionGroup var remote: RemoteArgument
+    @Flag(help: "List each commit that can be restored, the oldest first.")
+    var all = false
+    @OptionGroup(title: "Secret of the store") var secret: SecretOptions
+    @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    func run() async throws {
+        let source = try secret.source()
+        let place = try remoteOptions.remote(remote.place)
+        let key = KeyHolder(try RemoteOptions.key(source, of: place))
+        let history = try await ReplicaHistory(of: place, key: try key.takeOne())
+        try output.print(ReplicasResult(place.place, history, listsAll: all))
+    }
+}
+
+/// The report of `replicas`.
+struct ReplicasResult: Report {
+    struct Commit: Encodable {
+        let position: String
+        let time: Date
+        let byteCount: Int
+
+        init(_ commit: ReplicaHistory.Commit) {
+            (position, time) = ("\(commit.position)", commit.date)
+            byteCount = commit.byteCount
+        }
+
+        fileprivate var text: String {
+            "\(position) at \(time.formatted(.iso8601)), \(byteCount) bytes"
+        }
+    }
+
+    let remote: String
+    let owner: String
+    let isClosed: Bool
+    let commitCount: Int
+    let oldest: Commit?
+    let newest: Commit?
+    /// `nil` unless all are listed.
+    let commits: [Commit]?
+
+    init(_ remote: String, _ history: ReplicaHistory, listsAll: Bool) {
+        self.remote = remote
+        (owner, isClosed) = (history.owner, history.isClosed)
+        commitCount = history.commits.count
+        oldest = history.commits.first.map(Commit.init)
+        newest = history.commits.last.map(Commit.init)
+        commits = listsAll ? history.commits.map(Commit.init) : nil
+    }
+
+    var lines: [(label: String, value: String)] {
+        [
+            ("replica", remote),
+            ("owner", isClosed ? "\(owner), which has stopped" : owner),
+            ("commits", "\(commitCount)"),
+        ]
+            + (commits?.map { ("", $0.text) }
+                ?? [("oldest", oldest?.text ?? "none"), ("newest", newest?.text ?? "none")])
+    }
+}

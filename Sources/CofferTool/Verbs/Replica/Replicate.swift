@@ -1,0 +1,163 @@
+import ArgumentParser
+import Coffer
+import CofferReplica
+import Foundation
+
+/// `coffer replicate`
+struct Replicate: AsyncParsableCommand, ChangingVerb {
+    static let configuration = CommandConfiguration(
+        abstract: "Copies a store to a remote continuously, and encrypted.",
+        discussion: """
+            Runs until Ctrl-C or SIGTERM, beside the programs that use the store, whatever they \
+            are written in. What was committed is in the remote after --interval at the latest. \
+            The store is only read. The remote sees sizes, times and encrypted pages. Restore the \
+            replica with coffer restore, to the newest commit or to an earlier one.
+
+            Give each store a remote of its own: a folder, or a prefix in a bucket. It is proven \
+            first: it must refuse to create an object twice. One owner writes to it. After a crash \
+            the next run waits for three of the former intervals and ten seconds. A run of another \
+            owner, such as on another machine, is refused unless --take-over-from names the former \
+            one: coffer replicas shows it. A store with a keyring cannot be replicated yet: use \
+            coffer backup.
+
+            STORE-tags-… next to the store has 16 bytes for each page. Without it, the first run \
+            after a crash sends all pages. With --json each event is a line: ready, sent, failed, \
+            recovered, stopped. A supervisor that sets NOTIFY_SOCKET is told when it is ready. \
+            What was not sent within a minute of the stop is sent by the next run.
+
+            EXAMPLES
+              coffer replicate notes.db /mnt/backups/notes --passphrase-file secret
+              coffer replicate notes.db https://s3.example/backups/notes \\
+                  --credentials-file s3 --raw-key-file key --interval 10s
+              coffer replicate notes.db /mnt/backups/notes --once
+
+            EXIT CODES
+              0 the remote has everything that was committed before the end; 27 the remote cannot \
+            be reached, refuses, or is unfit; 28 another owner replicates to it, or has taken \
+            over; 29 the remote has another store's replica, or later commits than the store; 18 \
+            stopped before everything was sent; 130 a second signal ended it at once. The next run \
+            sends the rest. The store is as it was in any case
+            """)
+
+    @OptionGroup var store: StoreOptions
+    @OptionGroup var remote: RemoteArgument
+
+    @Option(
+        help: ArgumentHelp(
+            "The longest time that a commit waits, such as 1s or 5m: 1m without this option. Each "
+                + "time 16 bytes of each page are read.", valueName: "time"),
+        transform: TimeSpan.init)
+    var interval: TimeSpan?
+
+    @Flag(help: "Send what was committed, and end.")
+    var once = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The name of this owner; the default is the name of the machine and the path. A clone "
+                + "of a machine needs another one.", valueName: "name"))
+    var owner: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Take over from the owner of this name, which can replicate no longer then.",
+            valueName: "name"))
+    var takeOverFrom: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Go on from the store as it is, although the remote has later commits: at the position "
+                + "that the error names. They can still be restored.", valueName: "position"),
+        transform: ReplicaMomentText.position)
+    var keepFileAt: ReplicaPosition?
+
+    @OptionGroup(title: "Secret of the store") var secret: SecretOptions
+    @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+
+    var interruption: String {
+        "the remote has what was sent: run the same command again to send the rest"
+    }
+
+    func validate() throws {
+        guard interval?.microseconds ?? .max >= 1_000_000 else {
+            throw ValidationError("The shortest interval is 1s.")
+        }
+        guard owner != "" else { throw ValidationError("The name of the owner is empty.") }
+    }
+
+    func run() async throws {
+        _ = try secret.source()
+        let place = try remoteOptions.remote(remote.place)
+        let events = ReplicateEvents(store.path, place.place, output, isService: !once)
+        let end = try await store.withStore(secret, mode: .readOnly, hardLinks: .told) { opened in
+            try await run(opened, place, events)
+        }
+        if once || !output.json { output.printDone(end) }
+    }
+
+    private func run(
+        _ opened: Store, _ place: any Remote, _ events: ReplicateEvents
+    ) async throws -> ReplicateEvent {
+        var options = ReplicaOptions()
+        options.owner = owner
+        options.takesOverFrom = takeOverFrom
+        options.keepsFileAt = keepFileAt
+        options.failed = { events.failed($0) }
+        options.waiting = { events.waits($0) }
+        if let interval { options.interval = .microseconds(interval.microseconds) }
+        return try await Signals.serving { [once, options] in
+            Signals.workBegins()
+            let replica = try await Self.begin(opened, place, options)
+            await events.isReady(replica)
+            if !once { try await Self.follow(replica, events, options.interval) }
+            try await Self.close(replica)
+            return try await events.stopped(replica)
+        }
+    }
+
+    private static func begin(
+        _ opened: Store, _ place: any Remote, _ options: ReplicaOptions
+    ) async throws -> Replica {
+        do {
+            return try await opened.replicate(to: place, options)
+        } catch is CancellationError {
+            // Some records may be in the remote, and another owner may have been ended.
+            throw ToolError(
+                .unfinished, "stopped before everything was sent",
+                hint: "Nothing is lost. The next run sends the rest.")
+        }
+    }
+
+    /// Tells what happens, until the task is cancelled.
+    ///
+    /// - Throws: Why the replication ended by itself.
+    private static func follow(
+        _ replica: Replica, _ events: ReplicateEvents, _ interval: Duration
+    ) async throws {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: min(interval, .seconds(1)))
+            if let end = try await events.look(at: replica) { throw end }
+        }
+    }
+
+    private static let closingTime = Duration.seconds(60)
+
+    /// Closes the replica, also in a task that was cancelled.
+    private static func close(_ replica: Replica) async throws {
+        let closing = Task { try await replica.close() }
+        let patience = Task {
+            try await Task.sleep(for: closingTime)
+            closing.cancel()
+        }
+        defer { patience.cancel() }
+        do {
+            try await closing.value
+        } catch is CancellationError {
+            let reason = await replica.status.failure.map { ": \(Failure($0.error).message)" } ?? ""
+            throw ToolError(
+                .unfinished, "stopped before everything was sent\(reason)",
+                hint: "Nothing is lost. The next run sends the rest.")
+        }
+    }
+}

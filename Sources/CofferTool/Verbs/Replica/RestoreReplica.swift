@@ -1,0 +1,59 @@
+import Coffer
+import CofferReplica
+import Foundation
+
+extension Restore {
+    /// Makes a new store of what a remote has.
+    func restoreReplica(_ source: SecretSource) async throws {
+        try NewFile.requireFree(forStore: store.path)
+        try NewFile.requireFolder(store.path)
+        let place = try remoteOptions.remote(backup)
+        let key = KeyHolder(try RemoteOptions.key(source, of: place))
+        RunFiles.makes(store.path)
+        RunFiles.remedy("restore an earlier position with --position")
+        Signals.willChange(Interruption.ofCopy(store.path))
+        let report = try await Signals.cancelling { [store, moment] in
+            Signals.workBegins()
+            return try await Store.restore(
+                from: place, to: store.path, key: try key.takeOne(), at: moment.moment,
+                atLeast: moment.atLeast, configuration: store.configuration)
+        }
+        output.printDone(ReplicaRestoreResult(place.place, report, path: store.path))
+    }
+}
+
+/// The report of `restore` and `replica verify` about a replica.
+struct ReplicaRestoreResult: Report {
+    let remote: String
+    /// The restored store; `nil` if it was removed again.
+    let path: ReportedPath?
+    let position: String
+    let time: Date
+    let profile: String?
+    let tableCount: Int
+    let rowCount: Int
+    let pageCount: Int
+
+    init(_ remote: String, _ report: ReplicaRestoreReport, path: String?) {
+        self.remote = remote
+        self.path = path.map { ReportedPath($0) }
+        (position, time) = ("\(report.position)", report.time)
+        profile = report.copy.profile?.description
+        tableCount = report.copy.tableCount
+        rowCount = report.copy.rowCount
+        pageCount = report.copy.pageCount
+    }
+
+    var lines: [(label: String, value: String)] {
+        [("replica", "\(remote), kept as it is")]
+            + (path.map { [("store", "\($0), restored")] } ?? []) + [
+                ("position", "\(position), sent at \(time.formatted(.iso8601))"),
+                ("profile", profile ?? "none"),
+                ("content", CopyResult.content(tableCount, rowCount, pageCount)),
+                (
+                    "proof",
+                    "no record is missing, each page authenticated, the structure checked"
+                ),
+            ]
+    }
+}
