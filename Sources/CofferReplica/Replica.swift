@@ -34,7 +34,7 @@ public actor Replica {
     private let tagFile: PageTagFile
     /// Until the replication ends.
     private var lock: PageTagFile.Lock?
-    /// What the file of tags has been given.
+    /// The tags that were last written to `tagFile`: the next write leaves them out.
     private var writtenTags = PageTags()
     private var version: [UInt8]?
     private var position: ReplicaPosition?

@@ -38,12 +38,14 @@ struct LogReader {
     ///
     /// - Throws: `.remoteDamaged` if it does not; as `SealedRecord.open`.
     func existing(_ slot: Slot) async throws -> Found {
-        guard let found = try await record(at: slot) else {
-            throw StoreError(
-                .remoteDamaged, "\(slot.name) is missing",
-                hint: "Somebody has deleted it, or the service has lost it.")
-        }
+        guard let found = try await record(at: slot) else { throw Self.missing(slot) }
         return found
+    }
+
+    static func missing(_ slot: Slot) -> StoreError {
+        StoreError(
+            .remoteDamaged, "\(slot.name) is missing",
+            hint: "Somebody has deleted it, or the service has lost it.")
     }
 
     /// The record of a slot; `nil` if the slot is free.

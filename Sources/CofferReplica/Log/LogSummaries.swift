@@ -33,10 +33,7 @@ struct LogSummaries {
             // The next owner ends a term by a takeover.
             let isWhole = term == end.term ? last?.slot == end : last?.header.kind == .takeover
             guard isWhole else {
-                let missing = last?.slot.next ?? Slot(term: term, number: 0)
-                throw StoreError(
-                    .remoteDamaged, "\(missing.name) is missing",
-                    hint: "Somebody has deleted it, or the service has lost it.")
+                throw LogReader.missing(last?.slot.next ?? Slot(term: term, number: 0))
             }
         }
     }

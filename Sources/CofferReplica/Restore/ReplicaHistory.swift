@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a remote has of a store: each commit that can be restored, and the owner.
+/// Lists the commits of a store that can be restored from a remote, and names the owner.
 ///
 /// ```swift
 /// let history = try await ReplicaHistory(of: remote, key: key)
@@ -16,6 +16,7 @@ public struct ReplicaHistory: Sendable {
     /// A commit that can be restored: what was committed up to one pass, or what a later run of the
     /// owner found unchanged at its beginning.
     public struct Commit: Sendable, Hashable {
+        /// Names the commit for `Store.restore`, with `.position(_:)`.
         public let position: ReplicaPosition
         /// When it was sent: by the owner's clock, or by the remote's if they differed by more than
         /// a minute.
@@ -39,9 +40,11 @@ public struct ReplicaHistory: Sendable {
     /// - Parameters:
     ///   - remote: Where a store was replicated to. It is only read.
     ///   - key: Of the store that was replicated.
-    /// - Throws: `StoreError` `.notFound` if there is no replica; `.wrongKey`; `.remoteDamaged`;
-    ///   `.needsNewerEngine`; `.remoteDenied`; `.remoteUnavailable` if the remote cannot be reached
-    ///   for a minute; `CancellationError`.
+    /// - Throws: `StoreError` `.notFound` if the remote has no replica, `.wrongKey` if the key is
+    ///   not that of the replica, `.remoteDamaged` if a record is missing or was changed,
+    ///   `.needsNewerEngine` for a file that only SQLCipher 4 opens, `.remoteDenied` if the remote
+    ///   refuses the access, `.remoteUnavailable` if it cannot be reached for a minute;
+    ///   `CancellationError`.
     /// - Complexity: O(*records*): some hundred bytes of each are read.
     public init(of remote: any Remote, key: borrowing StoreKey) async throws {
         let access = RemoteAccess(

@@ -49,7 +49,7 @@ struct PageTagFile {
         deinit { close(descriptor) }
     }
 
-    /// What has become of a try to lock the file.
+    /// The result of `lock()`.
     enum Locking {
         case taken(Lock)
         /// Another process has it, or another replica of this one.

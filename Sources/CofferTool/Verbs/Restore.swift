@@ -56,7 +56,7 @@ struct Restore: AsyncParsableCommand, ChangingVerb {
 
     func run() async throws {
         let source = try secret.source()
-        if RemoteOptions.isRemote(backup) { return try await restoreReplica(source) }
+        if RemoteOptions.isRemote(backup) { return try await restoreReplica() }
         guard moment.isEmpty else {
             throw ToolError(
                 .usage, "\(backup) is a file, which has one moment only",

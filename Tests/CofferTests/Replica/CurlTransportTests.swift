@@ -5,7 +5,7 @@ import Testing
 @testable import CofferReplica
 
 #if os(Linux)
-/// What libcurl sends and takes, byte by byte.
+/// Compares the bytes that libcurl sends and accepts with those that the protocol asks for.
 @Suite(.againstHanging, .onOwnThreads) struct CurlTransportTests {
     private static let canary = "canary-7c1e"
     private static let fine = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A server that gives the same bytes to every request, however wrong they are.
 final class LoopbackServer: Sendable {
-    /// What becomes of a connection after an answer.
+    /// The state of a connection after an answer.
     enum Ending: Sendable {
         /// The server closes it.
         case closed

@@ -20,7 +20,7 @@ struct Curl {
         self.functions = functions
     }
 
-    /// What a code means, in libcurl's words.
+    /// Explains a result code of libcurl in English, as the library itself does.
     func text(of code: Int32) -> String {
         String(cString: coffer_curl_error_text(functions, code))
     }
@@ -132,7 +132,7 @@ final class CurlMulti: @unchecked Sendable {
 final class CurlRequest {
     let exchange: HTTPExchange
     fileprivate let pointer: OpaquePointer
-    /// What `pointer` reports to.
+    /// Gives the body of the request to libcurl, and takes the answer. libcurl does not keep it.
     private let owner: CurlRequestOwner
 
     /// `nil` without memory.
@@ -158,7 +158,7 @@ final class CurlRequest {
     }
 }
 
-/// What a request of libcurl takes its body from, and hands its answer to.
+/// Gives the body of one request to libcurl, piece by piece, and collects the answer.
 private final class CurlRequestOwner {
     let exchange: HTTPExchange
     private var status = 0

@@ -75,16 +75,19 @@ struct RemoteOptions: ParsableArguments {
             condition: google ? .googleGeneration : .ifNoneMatch)
     }
 
-    /// Reads the key of the store that a remote has.
+    /// The remote at a place, and the key of the store that it has.
     ///
-    /// - Throws: `ToolError` `.unsupportedFormat` for a credential of a keyring.
-    static func key(_ source: SecretSource, of remote: any Remote) throws -> StoreKey {
+    /// - Throws: `ToolError` `.unsupportedFormat` for a credential of a keyring; as `remote(_:)`;
+    ///   errors of reading the secret.
+    func replica(at place: String, _ secret: SecretOptions) throws -> (any Remote, KeyHolder) {
+        let source = try secret.source()
+        let remote = try remote(place)
         guard [.passphrase, .rawKey].contains(source.form) else {
             throw ToolError(
                 .unsupportedFormat, "a store with a keyring has no replica yet",
                 hint: "Name the passphrase or the raw key of the store.")
         }
-        return try SecretReader.own(source, for: remote.place)
+        return (remote, KeyHolder(try SecretReader.own(source, for: remote.place)))
     }
 }
 
@@ -99,16 +102,5 @@ struct RemoteArgument: ParsableArguments {
 
     func validate() throws {
         guard !place.isEmpty else { throw ValidationError("The remote is empty.") }
-    }
-}
-
-/// A position or a time, as a person writes it.
-enum ReplicaMomentText {
-    static func position(_ text: String) throws -> ReplicaPosition {
-        guard let position = ReplicaPosition(text) else {
-            throw ValidationError(
-                "Write a position as coffer prints it, such as 3/1a2b-0f3c5d7e8a9b0c1d.")
-        }
-        return position
     }
 }

@@ -77,9 +77,7 @@ struct ReplicaChecks: ParsableCommand {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func run() async throws {
-            let source = try secret.source()
-            let place = try remoteOptions.remote(remote.place)
-            let key = KeyHolder(try RemoteOptions.key(source, of: place))
+            let (place, key) = try remoteOptions.replica(at: remote.place, secret)
             RunFiles.remedy("restore an earlier position with coffer restore --position")
             let folder = PrivateFolder()
             let moment = moment
@@ -91,51 +89,6 @@ struct ReplicaChecks: ParsableCommand {
                     atLeast: moment.atLeast)
             }
             try output.print(ReplicaRestoreResult(place.place, report, path: nil))
-        }
-    }
-}
-
-/// Which commit of a replica is meant.
-struct ReplicaMomentOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Of a replica: the last commit that was sent up to this time, such as "
-                + "2026-11-28T12:00:00Z or 2026-11-28T13:00:00+01:00.", valueName: "time"),
-        transform: Self.time)
-    var at: Date?
-
-    @Option(
-        help: ArgumentHelp(
-            "Of a replica: the commit at this position.", valueName: "position"),
-        transform: ReplicaMomentText.position)
-    var position: ReplicaPosition?
-
-    @Option(
-        help: ArgumentHelp(
-            "Of a replica: refuse it unless it has this position, which was kept elsewhere.",
-            valueName: "position"),
-        transform: ReplicaMomentText.position)
-    var atLeast: ReplicaPosition?
-
-    func validate() throws {
-        guard at == nil || position == nil else {
-            throw ValidationError("Name a time or a position, not both.")
-        }
-    }
-
-    var isEmpty: Bool { at == nil && position == nil && atLeast == nil }
-
-    var moment: ReplicaMoment {
-        position.map { .position($0) } ?? at.map { .time($0) } ?? .newest
-    }
-
-    private static func time(_ text: String) throws -> Date {
-        do {
-            return try Date(text, strategy: .iso8601)
-        } catch {
-            throw ValidationError(
-                "Write a time with its zone, such as 2026-11-28T12:00:00Z or "
-                    + "2026-11-28T13:00:00+01:00.")
         }
     }
 }

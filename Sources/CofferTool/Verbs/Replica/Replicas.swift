@@ -28,9 +28,7 @@ struct Replicas: AsyncParsableCommand {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
-        let source = try secret.source()
-        let place = try remoteOptions.remote(remote.place)
-        let key = KeyHolder(try RemoteOptions.key(source, of: place))
+        let (place, key) = try remoteOptions.replica(at: remote.place, secret)
         let history = try await ReplicaHistory(of: place, key: try key.takeOne())
         try output.print(ReplicasResult(place.place, history, listsAll: all))
     }

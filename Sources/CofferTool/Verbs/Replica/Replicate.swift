@@ -68,7 +68,7 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         help: ArgumentHelp(
             "Go on from the store as it is, although the remote has later commits: at the position "
                 + "that the error names. They can still be restored.", valueName: "position"),
-        transform: ReplicaMomentText.position)
+        transform: ReplicaMomentOptions.position)
     var keepFileAt: ReplicaPosition?
 
     @OptionGroup(title: "Secret of the store") var secret: SecretOptions
@@ -123,9 +123,7 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             return try await opened.replicate(to: place, options)
         } catch is CancellationError {
             // Some records may be in the remote, and another owner may have been ended.
-            throw ToolError(
-                .unfinished, "stopped before everything was sent",
-                hint: "Nothing is lost. The next run sends the rest.")
+            throw unfinished()
         }
     }
 
@@ -155,9 +153,13 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             try await closing.value
         } catch is CancellationError {
             let reason = await replica.status.failure.map { ": \(Failure($0.error).message)" } ?? ""
-            throw ToolError(
-                .unfinished, "stopped before everything was sent\(reason)",
-                hint: "Nothing is lost. The next run sends the rest.")
+            throw unfinished(reason)
         }
+    }
+
+    private static func unfinished(_ reason: String = "") -> ToolError {
+        ToolError(
+            .unfinished, "stopped before everything was sent\(reason)",
+            hint: "Nothing is lost. The next run sends the rest.")
     }
 }

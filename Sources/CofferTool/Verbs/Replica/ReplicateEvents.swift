@@ -3,12 +3,6 @@ import CofferReplica
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// An event of `replicate`; the last one is its report.
 struct ReplicateEvent: Report {
     enum Kind: String, Encodable {
@@ -21,7 +15,7 @@ struct ReplicateEvent: Report {
     let time: Date
     /// The newest commit that the remote has.
     let position: String?
-    /// What failed.
+    /// The reason of a `failed` event; the others have none.
     var error: Failure?
 
     var lines: [(label: String, value: String)] {
@@ -52,6 +46,9 @@ final class ReplicateEvents: Sendable {
         self.isService = isService
     }
 
+    /// Whether each event is a line of JSON, which takes the place of messages.
+    private var writesLines: Bool { isService && output.json }
+
     func isReady(_ replica: Replica) async {
         let position = await replica.status.position
         state.withLock { $0.position = position }
@@ -66,7 +63,7 @@ final class ReplicateEvents: Sendable {
     /// Called before a wait for a former run.
     func waits(_ longest: Duration) {
         tell(.waiting, nil)
-        guard !(isService && output.json) else { return }
+        guard !writesLines else { return }
         Terminal.note(
             "\(path): the last run did not stop; waiting up to \(Int(longest / .seconds(1))) s "
                 + "until it is surely gone")
@@ -81,9 +78,8 @@ final class ReplicateEvents: Sendable {
         }
         guard isNew else { return }
         tell(.failed, state.withLock { $0.position }, failure)
-        guard isService && output.json else {
-            return Terminal.warn(failure.message + (failure.hint.map { ": \($0)" } ?? ""))
-        }
+        guard !writesLines else { return }
+        Terminal.warn(failure.message + (failure.hint.map { ": \($0)" } ?? ""))
     }
 
     /// Tells what has happened since the last call.
@@ -127,7 +123,7 @@ final class ReplicateEvents: Sendable {
     private func tell(
         _ kind: ReplicateEvent.Kind, _ position: ReplicaPosition?, _ failure: Failure? = nil
     ) {
-        guard isService, output.json else { return }
+        guard writesLines else { return }
         // Nobody reads it any more: the replica goes on.
         Terminal.warning { try output.print(event(kind, position, failure)) }
     }
@@ -137,42 +133,5 @@ extension OutputOptions {
     /// Writes a remark at once; with `--json` an event has it.
     fileprivate func noteUnlessJSON(_ message: String) {
         if !json { note(message) }
-    }
-}
-
-/// The program that has started this one and waits for it to be ready.
-///
-/// > The service manager sends notifications over an AF_UNIX datagram socket.
-///
-/// <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>
-enum Supervisor {
-    /// Tells the supervisor, if there is one.
-    static func notify(_ message: String) {
-        guard let name = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }),
-            name.hasPrefix("/") || name.hasPrefix("@")
-        else { return }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        var bytes = Array(name.utf8)
-        // An abstract name begins with a zero.
-        if bytes[0] == UInt8(ascii: "@") { bytes[0] = 0 }
-        let capacity = MemoryLayout.size(ofValue: address.sun_path)
-        guard bytes.count < capacity else { return }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        #if canImport(Glibc)
-        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | O_CLOEXEC, 0)
-        #else
-        let descriptor = socket(AF_UNIX, SOCK_DGRAM, 0)
-        #endif
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
-        withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                _ = sendto(
-                    descriptor, message, message.utf8.count, 0, address,
-                    socklen_t(offset + bytes.count))
-            }
-        }
     }
 }

@@ -4,11 +4,10 @@ import Foundation
 
 extension Restore {
     /// Makes a new store of what a remote has.
-    func restoreReplica(_ source: SecretSource) async throws {
+    func restoreReplica() async throws {
         try NewFile.requireFree(forStore: store.path)
         try NewFile.requireFolder(store.path)
-        let place = try remoteOptions.remote(backup)
-        let key = KeyHolder(try RemoteOptions.key(source, of: place))
+        let (place, key) = try remoteOptions.replica(at: backup, secret)
         RunFiles.makes(store.path)
         RunFiles.remedy("restore an earlier position with --position")
         Signals.willChange(Interruption.ofCopy(store.path))

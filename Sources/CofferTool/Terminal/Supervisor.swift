@@ -1,0 +1,42 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The program that has started this one and waits for it to be ready.
+///
+/// > The service manager sends notifications over an AF_UNIX datagram socket.
+///
+/// <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>
+enum Supervisor {
+    /// Tells the supervisor, if there is one.
+    static func notify(_ message: String) {
+        guard let name = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }),
+            name.hasPrefix("/") || name.hasPrefix("@")
+        else { return }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        var bytes = Array(name.utf8)
+        // An abstract name begins with a zero.
+        if bytes[0] == UInt8(ascii: "@") { bytes[0] = 0 }
+        let capacity = MemoryLayout.size(ofValue: address.sun_path)
+        guard bytes.count < capacity else { return }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        #if canImport(Glibc)
+        let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | O_CLOEXEC, 0)
+        #else
+        let descriptor = socket(AF_UNIX, SOCK_DGRAM, 0)
+        #endif
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
+        withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                _ = sendto(
+                    descriptor, message, message.utf8.count, 0, address,
+                    socklen_t(offset + bytes.count))
+            }
+        }
+    }
+}
