@@ -28,7 +28,7 @@ public actor Replica {
     private let keys: ReplicaKeys
     private let writer: LogWriter
     private let options: ReplicaOptions
-    private let failures: ReplicaFailures
+    private let health: ReplicaHealth
     /// Of the pages that the remote has.
     private var tags: PageTags
     private let tagFile: PageTagFile
@@ -38,7 +38,6 @@ public actor Replica {
     private var writtenTags = PageTags()
     private var version: [UInt8]?
     private var position: ReplicaPosition?
-    private var sentDate: Date?
     private var end: StoreError?
     private var isClosing = false
     private var timer: Task<Void, Never>?
@@ -54,11 +53,11 @@ public actor Replica {
 
     init(
         _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ writer: LogWriter,
-        _ options: ReplicaOptions, _ failures: ReplicaFailures, lock: PageTagFile.Lock?,
+        _ options: ReplicaOptions, _ health: ReplicaHealth, lock: PageTagFile.Lock?,
         tags: PageTags, version: [UInt8]?, position: ReplicaPosition?
     ) {
         (self.store, self.source, self.keys, self.writer) = (store, source, keys, writer)
-        (self.options, self.failures, self.tags) = (options, failures, tags)
+        (self.options, self.health, self.tags) = (options, health, tags)
         tagFile = PageTagFile(beside: source.path, of: keys)
         self.lock = lock
         (self.version, self.position) = (version, position)
@@ -66,6 +65,7 @@ public actor Replica {
 
     /// Sends commits by itself from now on. The task keeps the replica.
     func begin() {
+        health.reports.began(at: position.map(\.description) ?? "")
         let interval = max(options.interval, .seconds(1))
         timer = Task { [options] in
             while !Task.isCancelled, self.end == nil {
@@ -102,7 +102,8 @@ public actor Replica {
 
     /// What is known about the replica now.
     public var status: ReplicaStatus {
-        ReplicaStatus(position: position, sentDate: sentDate, failure: failures.last, end: end)
+        ReplicaStatus(
+            position: position, sentDate: health.sentDate, failure: health.failure, end: end)
     }
 
     /// Sends what is left, says to the remote that the owner has stopped, and ends the replication.
@@ -125,7 +126,34 @@ public actor Replica {
         try await sendAll()
         let writer = writer
         try await Task { try await writer.close() }.valueUnlessCancelled()
+        health.reports.closed()
     }
+
+    /// Ends a replication whose first transfer has failed or was cancelled, and tells the remote if
+    /// it answers soon: then the next run need not wait.
+    func giveUp() async {
+        isClosing = true
+        end = end ?? Self.closed
+        pass?.task.cancel()
+        let (pass, writer) = (pass, writer)
+        let farewell = Task {
+            _ = await pass?.task.result
+            try await writer.close()
+        }
+        // The caller may be cancelled already, which must not end this wait.
+        let wait = Task { try? await farewell.valueUnlessCancelled() }
+        let limit = Task { [options] in
+            try? await options.sleep(Self.farewellTime)
+            wait.cancel()
+            farewell.cancel()
+        }
+        await wait.value
+        limit.cancel()
+        lock = nil
+    }
+
+    /// How long `giveUp()` waits for the remote.
+    private static let farewellTime = Duration.seconds(5)
 
     private static var closed: StoreError { StoreError(.closed, "the replica is closed") }
 
@@ -151,18 +179,19 @@ public actor Replica {
         let task = Task {
             defer { self.pass = nil }
             if let end { throw end }
+            let beginning = ContinuousClock.now
             do {
                 try await send()
             } catch {
                 if let error = error as? StoreError, Self.endings.contains(error.code) {
                     (end, lock) = (error, nil)
+                    health.reports.ended(error)
                 }
-                if !(error is CancellationError) { failures.note(error) }
+                if !(error is CancellationError) { health.failed(error) }
                 throw error
             }
             servedCallCount = max(servedCallCount, callCount)
-            sentDate = options.currentDate()
-            failures.clear()
+            health.passed(in: beginning.duration(to: .now))
         }
         let pass = Pass(task: task, callCount: callCount)
         self.pass = pass
@@ -179,6 +208,7 @@ public actor Replica {
 
     private func send() async throws {
         var limit = firstPartPageCount
+        var sentCount = 0
         while true {
             let (store, source, keys, tags, version) = (store, source, keys, tags, version)
             let changes = try await Store.offPool { [limit] cancellation in
@@ -189,11 +219,12 @@ public actor Replica {
             guard let changes else { return }
             self.version = nil
             if changes.spool.count > 0 || changes.tags != tags || position == nil {
-                try await send(changes)
+                try await send(changes, after: sentCount)
             }
+            sentCount += changes.spool.count
             if changes.isWhole {
-                tagFile.write(changes.tags, since: writtenTags)
-                writtenTags = changes.tags
+                let isWritten = tagFile.write(changes.tags, since: writtenTags)
+                writtenTags = isWritten ? changes.tags : PageTags()
             }
             (self.tags, self.version) = (changes.tags, changes.version)
             guard !changes.isWhole else { return }
@@ -202,7 +233,8 @@ public actor Replica {
         }
     }
 
-    private func send(_ changes: PageChanges) async throws {
+    /// - Parameter count: Pages that the pass has sent before.
+    private func send(_ changes: PageChanges, after count: Int) async throws {
         let spool = changes.spool
         let pagesOfRecord = max(1, ReplicaRecord.maximumPageByteCount / spool.pageByteCount)
         var sent = 0
@@ -216,6 +248,13 @@ public actor Replica {
             sent = end
             let position = try await writer.append(.segment, record)
             if record.endsCommit { self.position = position }
+            let byteCount = record.pages.count * spool.pageByteCount
+            health.reports.sent(byteCount: byteCount)
+            options.progress(
+                ReplicaProgress(
+                    sentByteCount: (count + sent) * spool.pageByteCount,
+                    byteCountTotal: (count + spool.count + changes.restCount)
+                        * spool.pageByteCount))
         } while sent < spool.count
     }
 }

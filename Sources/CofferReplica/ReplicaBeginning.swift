@@ -7,7 +7,7 @@ struct ReplicaBeginning {
     let source: ReplicaSource
     let access: RemoteAccess
     let options: ReplicaOptions
-    let failures: ReplicaFailures
+    let health: ReplicaHealth
 
     /// How often another record may come in between.
     private static let tryCount = 100
@@ -44,7 +44,7 @@ struct ReplicaBeginning {
             let writer = try await LogWriter.begin(after: end, state, as: owner, access, keys)
             guard let writer else { continue }
             return Replica(
-                store, source, keys, writer, options, failures, lock: lock,
+                store, source, keys, writer, options, health, lock: lock,
                 tags: known?.tags ?? PageTags(), version: known?.version,
                 position: known == nil ? nil : await writer.position)
         }
@@ -94,16 +94,19 @@ struct ReplicaBeginning {
 
     /// The state that the replica has; `nil` if it is not known.
     ///
-    /// The file shows it if it is as the last record says. Otherwise the tags beside the file do.
+    /// The file shows it if it is as the last commit says. Otherwise the tags beside the file do.
+    /// Records after the last commit are of a pass that did not end, and nobody restores them.
     ///
     /// - Throws: `.remoteAhead` if the file is as an earlier record says.
     private func known(_ end: LogReader.End?, _ reader: LogReader) async throws -> FileState? {
         guard let end else { return nil }
-        let last = end.last.record
+        let summaries = LogSummaries(reader: reader, end: end.last.slot)
+        let last = try await summaries.lastCommit(of: end.last)
         let state = try await fileState(reader.keys)
-        if last.describes(state.tags) { return state }
+        if last?.describes(state.tags) == true { return state }
         let search = HistorySearch(reader: reader, end: end.last.slot)
         guard let position = try await search.position(of: state.tags) else {
+            guard let last else { return nil }
             let kept = PageTagFile(beside: source.path, of: reader.keys)
                 .tags(count: Int(last.pageCount), reader.keys)
             guard let kept, last.describes(kept) else { return nil }

@@ -48,6 +48,9 @@ public struct ReplicaOptions: Sendable {
     /// ends the replication. `Replica.status` has the last one.
     public var failed: @Sendable (any Error) -> Void = { _ in }
 
+    /// Called while pages are sent: after each 8 MiB, and at the end of a transfer.
+    public var progress: @Sendable (ReplicaProgress) -> Void = { _ in }
+
     /// Makes the default options.
     public init() {}
 

@@ -1,5 +1,4 @@
 import Coffer
-import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -25,30 +24,21 @@ public struct ReplicaStatus: Sendable {
     public let end: StoreError?
 }
 
+/// How far a transfer is: what was committed since the last one, or all pages the first time.
+public struct ReplicaProgress: Sendable {
+    /// Bytes of pages that are in the remote.
+    public let sentByteCount: Int
+    /// Bytes of pages that it needs. Commits that follow meanwhile add to it.
+    public let byteCountTotal: Int
+
+    /// The most bytes of pages between two calls of `ReplicaOptions.progress`.
+    package static let step = ReplicaRecord.maximumPageByteCount
+}
+
 /// A failure to send commits. Another try follows, unless the replication has ended.
 public struct ReplicaFailure: Sendable {
     /// When it happened, by this machine's clock.
     public let date: Date
     /// What happened.
     public let error: any Error
-}
-
-/// Keeps the last failure, and tells each to the program.
-final class ReplicaFailures: Sendable {
-    private let failure = Mutex<ReplicaFailure?>(nil)
-    private let options: ReplicaOptions
-
-    init(_ options: ReplicaOptions) {
-        self.options = options
-    }
-
-    var last: ReplicaFailure? { failure.withLock(\.self) }
-
-    func note(_ error: any Error) {
-        let new = ReplicaFailure(date: options.currentDate(), error: error)
-        failure.withLock { $0 = new }
-        options.failed(error)
-    }
-
-    func clear() { failure.withLock { $0 = nil } }
 }

@@ -13,8 +13,9 @@ extension Store {
     ///
     /// Call it before the first write: an old copy of the file that was put back is noticed only as
     /// long as nothing has changed it. After a crash the call waits for three intervals and ten
-    /// seconds, until the former owner is surely gone. The first time it sends all pages. Close the
-    /// replica before the store.
+    /// seconds, until the former owner is surely gone. The first time it sends all pages. A call
+    /// that is cancelled or fails says to the remote that it has stopped, so that the next one need
+    /// not wait. Close the replica before the store.
     ///
     /// - Returns: The replica, after everything committed before the call is in the remote.
     /// - Throws: `StoreError` `.remoteUnfit`; `.remoteDenied`; `.remoteOfAnotherStore`;
@@ -22,23 +23,30 @@ extension Store {
     ///   `options.takesOverFrom` names it; `.remoteAhead` if the file is as it was at an earlier
     ///   position, unless `options.keepsFileAt` is that position; `.wrongKey` if the last record is
     ///   under another key;
-    ///   `.remoteDamaged`; `.unsupported` for a store in memory and for one with a keyring;
+    ///   `.remoteDamaged`; `.remoteUnavailable` if the remote cannot be reached for a minute;
+    ///   `.unsupported` for a store in memory and for one with a keyring;
     ///   otherwise as `Replica.caughtUp()`.
     /// - Complexity: O(*pages*).
     public func replicate(
         to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()
     ) async throws -> Replica {
         let source = try replicaSource()
-        let failures = ReplicaFailures(options)
+        let health = ReplicaHealth(options, replicaReports(remote: remote.place))
         var patience = options.patience
-        patience.failed = { failures.note($0) }
+        patience.failed = { health.failed($0) }
         patience.limit = patience.limit ?? RemoteAccess.beginningLimit
-        try await ProvenRemotes.require(remote)
+        let access = RemoteAccess(remote, patience: patience)
+        try await ProvenRemotes.require(remote, access.clock)
         let beginning = ReplicaBeginning(
-            store: self, source: source, access: RemoteAccess(remote, patience: patience),
-            options: options, failures: failures)
+            store: self, source: source, access: access, options: options, health: health)
         let replica = try await beginning.run()
-        try await replica.caughtUp()
+        do {
+            try await replica.caughtUp()
+        } catch {
+            await replica.giveUp()
+            throw error
+        }
+        access.endLimit()
         await replica.begin()
         return replica
     }
@@ -48,10 +56,10 @@ extension Store {
 private enum ProvenRemotes {
     private static let places = Mutex<Set<String>>([])
 
-    static func require(_ remote: any Remote) async throws {
+    static func require(_ remote: any Remote, _ clock: RemoteClock) async throws {
         let place = "\(type(of: remote)) \(remote.place)"
         guard places.withLock({ !$0.contains(place) }) else { return }
-        try await RemoteProof(remote).run()
+        try await RemoteProof(remote, clock: clock).run()
         places.withLock { _ = $0.insert(place) }
     }
 }

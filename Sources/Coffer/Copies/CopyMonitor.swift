@@ -25,6 +25,10 @@ public struct CopyProgress: Sendable {
     public let count: Int
     /// The total of rows or pages in this step.
     public let countTotal: Int
+
+    package init(step: Step, count: Int, countTotal: Int) {
+        (self.step, self.count, self.countTotal) = (step, count, countTotal)
+    }
 }
 
 /// Reports progress to the caller of a copy, and stops the copy when it is cancelled.

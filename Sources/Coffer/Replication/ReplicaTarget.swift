@@ -73,8 +73,10 @@ package final class ReplicaTarget {
     ///
     /// - Throws: `.damaged` for a page or a structure that is not sound; `.alreadyExists`;
     ///   `.cancelled`. After an error no file has the name.
-    package func adopt(pageCount: Int, _ cancellation: Cancellation?) throws -> CopyReport {
-        let monitor = CopyMonitor(progress: nil, cancellation: cancellation)
+    package func adopt(
+        pageCount: Int, _ progress: ((CopyProgress) -> Void)?, _ cancellation: Cancellation?
+    ) throws -> CopyReport {
+        let monitor = CopyMonitor(progress: progress, cancellation: cancellation)
         try cut(to: pageCount)
         guard fsync(descriptor) == 0 else {
             throw StoreError.system(errno, "cannot write \(path)")

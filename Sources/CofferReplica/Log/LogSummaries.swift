@@ -38,6 +38,28 @@ struct LogSummaries {
         }
     }
 
+    /// The last record at which a commit ends, without its pages; `nil` if the last term began with
+    /// no page, and no commit of it has ended.
+    ///
+    /// - Parameter last: The last record of the replica.
+    /// - Throws: `.remoteDamaged` if a record is missing; errors of the remote.
+    /// - Complexity: O(*records after the commit*): some hundred bytes of each are read.
+    func lastCommit(of last: LogReader.Found) async throws -> ReplicaRecord? {
+        var commit = last.record.endsCommit ? last.record : nil
+        var upper = end.number
+        while commit == nil, upper > 0 {
+            let first = upper - min(upper, Self.batchCount)
+            let found = try await batch(of: end.term, from: first).filter { $0.0.number < upper }
+            guard found.count == Int(upper - first) else {
+                throw LogReader.missing(Slot(term: end.term, number: first + UInt64(found.count)))
+            }
+            commit = found.last { $0.2.endsCommit }?.2
+            upper = first
+        }
+        // The first record of a term that sends all pages has none.
+        return commit.flatMap { $0.pageCount > 0 ? $0 : nil }
+    }
+
     /// Some summaries of a term, up to the first slot that is free.
     private func batch(
         of term: UInt64, from first: UInt64

@@ -46,7 +46,7 @@ actor LogWriter {
         _ access: RemoteAccess, _ keys: ReplicaKeys, _ owner: Owner, begin: SealedRecord,
         _ state: ReplicaRecord
     ) {
-        (self.access, self.keys, self.owner, self.state) = (access.withoutLimit, keys, owner, state)
+        (self.access, self.keys, self.owner, self.state) = (access, keys, owner, state)
         (last, hash, acknowledged) = (begin.slot, begin.hash, access.time)
     }
 

@@ -138,7 +138,7 @@ public struct FolderRemote: Remote {
         try makeFolder(folder)
         let temporary = folder + "/" + Self.temporaryPrefix + String(UInt64.random(in: 0 ... .max))
         defer { unlink(temporary) }
-        let time = try Self.write(bytes, to: temporary)
+        let time = try Self.write(bytes, to: temporary, for: path)
         var creation = RemoteCreation.created
         if link(temporary, path) != 0 {
             let number = errno
@@ -167,15 +167,18 @@ public struct FolderRemote: Remote {
 
     /// Makes a new file and syncs it.
     ///
+    /// - Parameter object: The path that it will get, and that errors name.
     /// - Returns: When the file was changed, by the clock of its file system.
-    private static func write(_ bytes: [UInt8], to path: String) throws(StoreError) -> Date {
+    private static func write(
+        _ bytes: [UInt8], to path: String, for object: String
+    ) throws(StoreError) -> Date {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure(errno, "cannot make \(path)") }
+        guard descriptor >= 0 else { throw failure(errno, "cannot make \(object)") }
         defer { close(descriptor) }
         var status = stat()
         guard bytes.withUnsafeBytes({ PositionedIO.write($0, to: descriptor, at: 0) }),
             flush(descriptor), fstat(descriptor, &status) == 0
-        else { throw failure(errno, "cannot write \(path)") }
+        else { throw failure(errno, "cannot write \(object)") }
         #if canImport(Darwin)
         let time = status.st_mtimespec
         #else

@@ -1,4 +1,5 @@
 import Coffer
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,8 +12,9 @@ import Foundation
 /// Asks again until an answer says what became of an object, and remembers the remote's time.
 final class RemoteAccess: Sendable {
     let remote: any Remote
-    private let clock: RemoteClock
+    let clock = RemoteClock()
     private let patience: Patience
+    private let limit: Mutex<Duration?>
 
     /// How long to ask again.
     struct Patience: Sendable {
@@ -31,19 +33,11 @@ final class RemoteAccess: Sendable {
 
     init(_ remote: any Remote, patience: Patience = Patience()) {
         (self.remote, self.patience) = (remote, patience)
-        clock = RemoteClock()
+        limit = Mutex(patience.limit)
     }
 
-    private init(_ other: RemoteAccess, _ patience: Patience) {
-        (remote, clock, self.patience) = (other.remote, other.clock, patience)
-    }
-
-    /// The same, which asks for ever.
-    var withoutLimit: RemoteAccess {
-        var patience = patience
-        patience.limit = nil
-        return RemoteAccess(self, patience)
-    }
+    /// Asks for ever from now on, as a replication does that has begun.
+    func endLimit() { limit.withLock { $0 = nil } }
 
     /// The newest time that the remote has told; `nil` if it never has.
     var time: Date? { clock.time }
@@ -120,7 +114,7 @@ final class RemoteAccess: Sendable {
             } catch {
                 guard Self.mayPass(error) else { throw error }
                 patience.failed(error)
-                if let limit = patience.limit, waited + pause > limit { throw error }
+                if let limit = limit.withLock(\.self), waited + pause > limit { throw error }
                 try await patience.sleep(pause)
                 waited += pause
                 pause = min(pause * 2, patience.longestPause)

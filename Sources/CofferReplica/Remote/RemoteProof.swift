@@ -23,14 +23,16 @@ extension Remote {
 /// it: two owners of a replica would then destroy each other's records without an error.
 struct RemoteProof {
     let remote: any Remote
+    /// Learns the remote's time.
+    private let clock: RemoteClock
     private let folder: String
 
     /// How many race for one name, and how often.
     private static let racerCount = 8
     private static let roundCount = 8
 
-    init(_ remote: any Remote) {
-        self.remote = remote
+    init(_ remote: any Remote, clock: RemoteClock = RemoteClock()) {
+        (self.remote, self.clock) = (remote, clock)
         folder = "proof/" + [UInt8].random(byteCount: 16).hexDigits
     }
 
@@ -43,7 +45,9 @@ struct RemoteProof {
             guard try await remote.read(name).value == nil else {
                 throw unfit("it has an object of a random name that nobody has made")
             }
-            guard try await remote.create(name, first).value == .created else {
+            let answer = try await remote.create(name, first)
+            clock.note(answer.time)
+            guard answer.value == .created else {
                 throw unfit("it says that a random name is taken")
             }
             guard try await remote.create(name, Self.bytes(1)).value == .exists else {

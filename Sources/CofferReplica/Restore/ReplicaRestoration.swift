@@ -21,6 +21,7 @@ struct ReplicaRestoration {
     /// A position that the replica must have.
     let atLeast: ReplicaPosition?
     let configuration: Configuration
+    let progress: (@Sendable (CopyProgress) -> Void)?
 
     /// What the file has after a commit.
     private struct Commit {
@@ -52,9 +53,10 @@ struct ReplicaRestoration {
                 .notFound, "that moment is at \(commit.position), before \(atLeast)",
                 hint: "Name a later moment, or restore without the position.")
         }
-        return try await Store.offPool { [path] cancellation in
+        return try await Store.offPool { [path, progress] cancellation in
             try Self.require(target.file, has: commit, keys, cancellation)
-            let copy = try target.file.adopt(pageCount: commit.pageCount, cancellation)
+            let copy = try target.file.adopt(
+                pageCount: commit.pageCount, progress, cancellation)
             return ReplicaRestoreReport(
                 path: path, position: commit.position, time: commit.time, copy: copy)
         }
@@ -106,6 +108,7 @@ struct ReplicaRestoration {
         _ pageByteCount: Int
     ) async throws -> Commit? {
         var commit: Commit?
+        var readCount = 0
         // Pages of a commit that has not ended yet, if an earlier one may have to stay.
         var pending: PageSpool?
         try await chain.follow(from: first) { found in
@@ -136,6 +139,11 @@ struct ReplicaRestoration {
                     }
                 }
                 pending = spool
+                readCount += record.pages.count
+                progress?(
+                    CopyProgress(
+                        step: .copyingPages, count: readCount,
+                        countTotal: max(readCount, Int(record.pageCount))))
                 guard record.endsCommit else { return true }
                 try spool.readAll { try file.write($0.bytes, at: Int($0.number)) }
                 pending = nil

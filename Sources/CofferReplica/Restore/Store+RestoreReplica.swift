@@ -65,6 +65,8 @@ extension Store {
     ///   - position: One that `Replica.caughtUp()` has returned. A remote that does not have it, or
     ///     has another record there, is refused: it hides the newest records, or is an old one.
     ///   - configuration: How to open the new store for its check.
+    ///   - progress: Called for pages that were read from the remote, and then for those that were
+    ///     authenticated. A page that several records have counts for each.
     /// - Throws: `StoreError` `.notFound` if there is no replica, or none of that moment;
     ///   `.wrongKey`; `.remoteDamaged` if records are missing or changed; `.damaged` if the pages
     ///   or the structure are not sound; `.alreadyExists`; `.needsNewerEngine`; `.full`, `.io`;
@@ -76,12 +78,13 @@ extension Store {
     public static func restore(
         from remote: any Remote, to path: String, key: consuming StoreKey,
         at moment: ReplicaMoment = .newest, atLeast position: ReplicaPosition? = nil,
-        configuration: Configuration = .init()
+        configuration: Configuration = .init(),
+        progress: (@Sendable (CopyProgress) -> Void)? = nil
     ) async throws -> ReplicaRestoreReport {
         let patience = RemoteAccess.Patience(limit: RemoteAccess.beginningLimit)
         return try await ReplicaRestoration(
             access: RemoteAccess(remote, patience: patience), path: path, moment: moment,
-            atLeast: position, configuration: configuration
+            atLeast: position, configuration: configuration, progress: progress
         ).run(key: key)
     }
 }

@@ -9,8 +9,11 @@ struct PageChanges {
     /// Identifies the moment; `nil` if nothing does, and for a part.
     let version: [UInt8]?
     let spool: PageSpool
+    /// Pages that differ too, beyond the limit.
+    let restCount: Int
+
     /// Whether the replica has all pages of the moment after these.
-    let isWhole: Bool
+    var isWhole: Bool { restCount == 0 }
 
     /// Compares the tags of all pages, and reads those that differ.
     ///
@@ -32,7 +35,7 @@ struct PageChanges {
             if let version, snapshot.version == version { return nil }
             var new = PageTags()
             new.reserve(snapshot.pageCount)
-            var isWhole = true
+            var restCount = 0
             let spool = PageSpool(pageByteCount: snapshot.pageByteCount, beside: source.path)
             for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
                 if number & 0xff == 0 { try snapshot.requireGoing() }
@@ -44,24 +47,28 @@ struct PageChanges {
                     }
                     new.append(tag, keys)
                 } else {
-                    isWhole = false
                     // Pages are sent in order, so that after the first that is new there is none.
-                    guard let known else { break }
+                    guard let known else {
+                        restCount += snapshot.pageCount - number + 1
+                        break
+                    }
+                    restCount += 1
                     new.append(Array(known), keys)
                 }
             }
             return PageChanges(
                 tags: new, pageCount: snapshot.pageCount,
-                version: isWhole ? snapshot.version : nil, spool: spool, isWhole: isWhole)
+                version: restCount == 0 ? snapshot.version : nil, spool: spool,
+                restCount: restCount)
         }
         guard let found else { return nil }
         self = found
     }
 
     private init(
-        tags: PageTags, pageCount: Int, version: [UInt8]?, spool: PageSpool, isWhole: Bool
+        tags: PageTags, pageCount: Int, version: [UInt8]?, spool: PageSpool, restCount: Int
     ) {
         (self.tags, self.pageCount, self.version) = (tags, pageCount, version)
-        (self.spool, self.isWhole) = (spool, isWhole)
+        (self.spool, self.restCount) = (spool, restCount)
     }
 }

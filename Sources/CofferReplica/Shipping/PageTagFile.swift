@@ -85,15 +85,17 @@ struct PageTagFile {
         return tags
     }
 
-    /// Writes the tags that have changed. What cannot be written is left out: the file does not
-    /// fit the remote then.
-    func write(_ tags: PageTags, since old: PageTags) {
-        guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return }
+    /// Writes the tags that have changed.
+    ///
+    /// - Parameter old: What the last call has written; empty after one that failed.
+    /// - Returns: Whether everything was written. Otherwise the file does not fit the remote.
+    func write(_ tags: PageTags, since old: PageTags) -> Bool {
+        guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return false }
         defer { close(descriptor) }
         let byteCount = off_t(Self.headerByteCount + tags.count * PageSnapshot.tagByteCount)
         let header = Self.magic + replica + UInt32(tags.count).bigEndianBytes
         guard ftruncate(descriptor, byteCount) == 0, write(header, at: 0, to: descriptor) else {
-            return
+            return false
         }
         var number = 1
         while number <= tags.count {
@@ -105,9 +107,10 @@ struct PageTagFile {
                 number += 1
             }
             let offset = Self.headerByteCount + (first - 1) * PageSnapshot.tagByteCount
-            guard run.isEmpty || write(run, at: offset, to: descriptor) else { return }
+            guard run.isEmpty || write(run, at: offset, to: descriptor) else { return false }
             number += 1
         }
+        return true
     }
 
     private func write(_ bytes: [UInt8], at offset: Int, to descriptor: Int32) -> Bool {

@@ -10,6 +10,22 @@ import Darwin
 ///
 /// <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>
 enum Supervisor {
+    /// Runs work that may take longer than the supervisor waits, and asks it for more time.
+    ///
+    /// > Tells the service manager to extend the startup, runtime or shutdown service timeout
+    /// > corresponding the current state. The value is a time in microseconds during which the
+    /// > service must send a new message.
+    static func waiting<T>(_ work: () async throws -> T) async rethrows -> T {
+        let asking = Task {
+            while !Task.isCancelled {
+                notify("EXTEND_TIMEOUT_USEC=30000000")
+                try? await Task.sleep(for: .seconds(10))
+            }
+        }
+        defer { asking.cancel() }
+        return try await work()
+    }
+
     /// Tells the supervisor, if there is one.
     static func notify(_ message: String) {
         guard let name = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }),

@@ -25,13 +25,18 @@ final class MemoryRemote: Remote {
 
     private let defects: Defects
     private let state: Mutex<State>
+    let place: String
+    /// Whether an answer to a read has a time, as that of a service; that of a folder has none.
+    private let tellsTimeOfReads: Bool
 
-    init(_ defects: Defects = Defects(), seed: UInt64 = 1) {
+    init(
+        _ defects: Defects = Defects(), seed: UInt64 = 1, place: String = "memory",
+        tellsTimeOfReads: Bool = true
+    ) {
         self.defects = defects
         state = Mutex(State(random: SeededGenerator(seed: seed)))
+        (self.place, self.tellsTimeOfReads) = (place, tellsTimeOfReads)
     }
-
-    var place: String { "memory" }
 
     /// How many objects or parts of them were read.
     var readCount: Int { state.withLock { $0.readCount } }
@@ -84,7 +89,7 @@ final class MemoryRemote: Remote {
             let part = object.map { bytes in
                 range.map { Array(bytes[$0.clamped(to: 0..<bytes.count)]) } ?? bytes
             }
-            return RemoteAnswer(part, time: state.now)
+            return RemoteAnswer(part, time: tellsTimeOfReads ? state.now : nil)
         }
     }
 

@@ -479,7 +479,7 @@ import Workload
         let access = RemoteAccess(remote, patience: options.patience)
         let beginning = ReplicaBeginning(
             store: store, source: try store.replicaSource(), access: access, options: options,
-            failures: ReplicaFailures(options))
+            health: ReplicaHealth(options, store.replicaReports(remote: remote.place)))
         let replica = try await beginning.run()
         for value in 1...20 {
             try insert(value, in: store)

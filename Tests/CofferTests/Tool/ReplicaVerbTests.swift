@@ -185,6 +185,7 @@ import Darwin
         let tool = try Tool.start(
             ["replicate", store.path, remote, "--interval", "1s", "--json", "--raw-key-fd", "3"],
             descriptors: [3: Tool.key(1)], environment: ["NOTIFY_SOCKET": path("notify")])
+        #expect(socket.message() == "EXTEND_TIMEOUT_USEC=30000000")
         #expect(socket.message() == "READY=1")
         try store.execute("INSERT INTO t VALUES (2)")
         let second = "\(remote)/log/0000000000000001/0000000000000002"
@@ -198,6 +199,31 @@ import Darwin
         #expect(Set(names).isSubset(of: ["ready", "sent", "stopped"]))
         #expect(events.allSatisfy { $0["schema"] as? Int == 1 })
         #expect(events.first?["position"] as? String != events.last?["position"] as? String)
+        #expect(socket.message() == "STOPPING=1")
+    }
+
+    @Test func `a run after a kill waits until the killed one is surely gone, and says so`() throws
+    {
+        func start(_ environment: [String: String] = [:]) throws -> Tool {
+            try Tool.start(
+                ["replicate", store.path, remote, "--interval", "1s", "--raw-key-fd", "3"],
+                descriptors: [3: Tool.key(1)], environment: environment)
+        }
+        let killed = try start()
+        try killed.waitForError("has everything up to")
+        killed.send(SIGKILL)
+        _ = try killed.finish()
+        let socket = try NotifySocket(path("notify"))
+        let second = try start(["NOTIFY_SOCKET": path("notify")])
+        try second.waitForError("has everything up to")
+        second.send(SIGTERM)
+        let output = try second.finish()
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(output.errorText.contains("waiting up to 13 s"), "\(output.errorText)")
+        // Ten seconds apart, as the supervisor shall not give up.
+        for message in [String](repeating: "EXTEND_TIMEOUT_USEC=30000000", count: 2) + ["READY=1"] {
+            #expect(socket.message() == message)
+        }
     }
 
     @Test func `a second process of the machine is refused at once, and the first goes on`() throws

@@ -260,6 +260,11 @@ public struct Configuration: Sendable {
     /// | error | another process has changed the key | |
     /// | error | damage found, by a read or write | `pages` if known, `code`, `resultCode` |
     /// | error | verification found damage | `pages` |
+    /// | notice | replica begins | `remote`, `position` |
+    /// | warning | replica cannot be brought up to date, once an hour | `remote`, `code`, `age` |
+    /// | notice | replica has everything again | `remote` |
+    /// | error | replica has ended | `remote`, `code` |
+    /// | debug | replica closed | `remote` |
     public var logger: Logger?
 
     /// Distinguishes the store's metrics from those of other stores: the value of their dimension
@@ -281,6 +286,9 @@ public struct Configuration: Sendable {
     /// | `coffer.commit`, `coffer.commit.bodies` | how long commits took, of how many bodies |
     /// | `coffer.cache.hits`, `coffer.cache.misses` | pages found decrypted, and those not |
     /// | `coffer.checkpoint`, `coffer.log.pages` | how long checkpoints took, the WAL's size |
+    /// | `coffer.replica.sent`, `coffer.replica.pass` | bytes for a remote, how long a pass took |
+    /// | `coffer.replica.failures` | how often a pass or a call of a remote failed |
+    /// | `coffer.replica.age` | seconds since the remote last had everything; 0 after each pass |
     ///
     /// A program must bootstrap swift-metrics before it opens the store.
     public var metricsLabel: String?

@@ -81,12 +81,12 @@ struct ReplicaChecks: ParsableCommand {
             RunFiles.remedy("restore an earlier position with coffer restore --position")
             let folder = PrivateFolder()
             let moment = moment
-            let report = try await Signals.cancelling {
+            let report = try await output.copying("verify") { progress in
                 defer { folder.remove() }
                 let path = try folder.make() + "/copy.db"
                 return try await Store.restore(
                     from: place, to: path, key: try key.takeOne(), at: moment.moment,
-                    atLeast: moment.atLeast)
+                    atLeast: moment.atLeast, progress: progress)
             }
             try output.print(ReplicaRestoreResult(place.place, report, path: nil))
         }

@@ -21,9 +21,11 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             coffer backup.
 
             STORE-tags-… next to the store has 16 bytes for each page. Without it, the first run \
-            after a crash sends all pages. With --json each event is a line: ready, sent, failed, \
-            recovered, stopped. A supervisor that sets NOTIFY_SOCKET is told when it is ready. \
-            What was not sent within a minute of the stop is sent by the next run.
+            after a crash sends all pages. Until everything is in the remote for the first time, a \
+            remote that is away for a minute ends the run; later the run waits for it. With --json \
+            each event is a line: waiting, ready, sent, failed, recovered, stopped. A supervisor \
+            that sets NOTIFY_SOCKET is told when it is ready, and asked for time until then. What \
+            was not sent within a minute of the stop is sent by the next run.
 
             EXAMPLES
               coffer replicate notes.db /mnt/backups/notes --passphrase-file secret
@@ -106,11 +108,24 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         options.failed = { events.failed($0) }
         options.waiting = { events.waits($0) }
         if let interval { options.interval = .microseconds(interval.microseconds) }
+        let transfer = output.reporter("replicate", unit: "bytes")
+        options.progress = { progress in
+            // A bar for less than a record would only flicker.
+            if progress.byteCountTotal > ReplicaProgress.step {
+                transfer.update(progress.sentByteCount, of: progress.byteCountTotal)
+            }
+            if progress.sentByteCount >= progress.byteCountTotal { transfer.finish() }
+        }
+        defer { events.finish() }
         return try await Signals.serving { [once, options] in
             Signals.workBegins()
-            let replica = try await Self.begin(opened, place, options)
+            let replica = try await Supervisor.waiting {
+                defer { transfer.finish() }
+                return try await Self.begin(opened, place, options)
+            }
             await events.isReady(replica)
             if !once { try await Self.follow(replica, events, options.interval) }
+            Supervisor.notify("STOPPING=1")
             try await Self.close(replica)
             return try await events.stopped(replica)
         }

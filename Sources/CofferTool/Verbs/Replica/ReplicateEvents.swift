@@ -32,13 +32,17 @@ final class ReplicateEvents: Sendable {
     private let remote: String
     private let output: OutputOptions
     private let isService: Bool
+    private let lines = EventLines()
     private let state = Mutex(State())
 
     private struct State {
         var position: ReplicaPosition?
-        /// The message of the failure that lasts.
-        var failure: String?
+        /// The failure that lasts: its message, and when it was told.
+        var failure: (message: String, time: ContinuousClock.Instant)?
     }
+
+    /// How long a failure that lasts is not told again.
+    private static let pause = Duration.seconds(3600)
 
     /// - Parameter isService: Whether events are told, and not only the end.
     init(_ path: String, _ remote: String, _ output: OutputOptions, isService: Bool) {
@@ -54,8 +58,8 @@ final class ReplicateEvents: Sendable {
         state.withLock { $0.position = position }
         guard isService else { return }
         tell(.ready, position)
-        output.noteUnlessJSON(
-            "\(path): the replica at \(remote) has everything up to "
+        note(
+            "the replica at \(remote) has everything up to "
                 + "\(position.map(\.description) ?? "the beginning"); Ctrl-C ends it")
         Supervisor.notify("READY=1")
     }
@@ -64,22 +68,30 @@ final class ReplicateEvents: Sendable {
     func waits(_ longest: Duration) {
         tell(.waiting, nil)
         guard !writesLines else { return }
-        Terminal.note(
+        let text =
             "\(path): the last run did not stop; waiting up to \(Int(longest / .seconds(1))) s "
-                + "until it is surely gone")
+            + "until it is surely gone"
+        lines.add { Terminal.note(text) }
     }
 
-    /// Called with each failure. One that lasts is told once.
+    /// Called with each failure. One that lasts is told once an hour.
     func failed(_ error: any Error) {
         let failure = Failure(error)
+        let now = ContinuousClock.now
         let isNew = state.withLock { state in
-            defer { state.failure = failure.message }
-            return state.failure != failure.message
+            if let told = state.failure, told.message == failure.message,
+                now - told.time < Self.pause
+            {
+                return false
+            }
+            state.failure = (failure.message, now)
+            return true
         }
         guard isNew else { return }
         tell(.failed, state.withLock { $0.position }, failure)
         guard !writesLines else { return }
-        Terminal.warn(failure.message + (failure.hint.map { ": \($0)" } ?? ""))
+        let text = failure.message + (failure.hint.map { ": \($0)" } ?? "")
+        lines.add { Terminal.warn(text) }
     }
 
     /// Tells what has happened since the last call.
@@ -97,19 +109,25 @@ final class ReplicateEvents: Sendable {
         }
         if isRecovered {
             tell(.recovered, status.position)
-            output.noteUnlessJSON("\(path): the replica at \(remote) has everything again")
+            note("the replica at \(remote) has everything again")
         } else if isSent {
             tell(.sent, status.position)
         }
         return nil
     }
 
+    /// Waits until everything before is told.
+    ///
     /// - Returns: The report of the run.
     func stopped(_ replica: Replica) async throws -> ReplicateEvent {
         let position = await replica.status.position
         tell(.stopped, position)
+        finish()
         return event(isService ? .stopped : .sent, position)
     }
+
+    /// Waits until everything is told.
+    func finish() { lines.finish() }
 
     private func event(
         _ kind: ReplicateEvent.Kind, _ position: ReplicaPosition?, _ failure: Failure? = nil
@@ -124,14 +142,16 @@ final class ReplicateEvents: Sendable {
         _ kind: ReplicateEvent.Kind, _ position: ReplicaPosition?, _ failure: Failure? = nil
     ) {
         guard writesLines else { return }
-        // Nobody reads it any more: the replica goes on.
-        Terminal.warning { try output.print(event(kind, position, failure)) }
+        let event = event(kind, position, failure)
+        lines.add(isReplaceable: kind == .sent) { [output] in
+            // If nobody reads it any more, the replica goes on.
+            Terminal.warning { try output.print(event) }
+        }
     }
-}
 
-extension OutputOptions {
     /// Writes a remark at once; with `--json` an event has it.
-    fileprivate func noteUnlessJSON(_ message: String) {
-        if !json { note(message) }
+    private func note(_ message: String) {
+        guard !output.json else { return }
+        lines.add { [output, path] in output.note("\(path): \(message)") }
     }
 }

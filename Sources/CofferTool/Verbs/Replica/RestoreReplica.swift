@@ -11,11 +11,11 @@ extension Restore {
         RunFiles.makes(store.path)
         RunFiles.remedy("restore an earlier position with --position")
         Signals.willChange(Interruption.ofCopy(store.path))
-        let report = try await Signals.cancelling { [store, moment] in
+        let report = try await output.copying("restore") { [store, moment] progress in
             Signals.workBegins()
             return try await Store.restore(
                 from: place, to: store.path, key: try key.takeOne(), at: moment.moment,
-                atLeast: moment.atLeast, configuration: store.configuration)
+                atLeast: moment.atLeast, configuration: store.configuration, progress: progress)
         }
         output.printDone(ReplicaRestoreResult(place.place, report, path: store.path))
     }
