@@ -25,7 +25,7 @@ import Foundation
 public actor Replica {
     private let store: Store
     private let source: ReplicaSource
-    private let keys: ReplicaKeys
+    let reader: LogReader
     private let writer: LogWriter
     private let options: ReplicaOptions
     private let health: ReplicaHealth
@@ -44,6 +44,23 @@ public actor Replica {
     private var callCount = 0
     private var servedCallCount = 0
     private var pass: Pass?
+    /// The snapshot that is being made.
+    private var maker: SnapshotMaker?
+    private var maintenance: Task<Void, any Error>?
+    /// The last snapshot; `nil` until it was looked for, or made.
+    private var lastSnapshot: LastSnapshot?
+    /// After a snapshot that failed: the next one is not begun before.
+    private var nextSnapshot: ContinuousClock.Instant?
+
+    private var keys: ReplicaKeys { reader.keys }
+
+    private struct LastSnapshot {
+        /// Its record, or that of the term which began with no page.
+        let date: Date
+        /// What the file was then.
+        let digest: UInt128
+        let index: SnapshotIndex?
+    }
 
     /// A pass that runs, and how many calls it serves: those that came before it began.
     private struct Pass {
@@ -52,13 +69,13 @@ public actor Replica {
     }
 
     init(
-        _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ writer: LogWriter,
+        _ store: Store, _ source: ReplicaSource, _ reader: LogReader, _ writer: LogWriter,
         _ options: ReplicaOptions, _ health: ReplicaHealth, lock: PageTagFile.Lock?,
         tags: PageTags, version: [UInt8]?, position: ReplicaPosition?
     ) {
-        (self.store, self.source, self.keys, self.writer) = (store, source, keys, writer)
+        (self.store, self.source, self.reader, self.writer) = (store, source, reader, writer)
         (self.options, self.health, self.tags) = (options, health, tags)
-        tagFile = PageTagFile(beside: source.path, of: keys)
+        tagFile = PageTagFile(beside: source.path, of: reader.keys)
         self.lock = lock
         (self.version, self.position) = (version, position)
     }
@@ -71,7 +88,12 @@ public actor Replica {
             while !Task.isCancelled, self.end == nil {
                 guard (try? await options.sleep(interval)) != nil else { return }
                 // The pass has told of its failure.
-                try? await self.sendAll()
+                guard (try? await self.sendAll()) != nil else { continue }
+                do {
+                    try await self.maintain()
+                } catch {
+                    if !self.isClosing, !(error is CancellationError) { self.health.failed(error) }
+                }
             }
         }
     }
@@ -123,6 +145,8 @@ public actor Replica {
             lock = nil
             pass?.task.cancel()
         }
+        maintenance?.cancel()
+        maker = nil
         try await sendAll()
         let writer = writer
         try await Task { try await writer.close() }.valueUnlessCancelled()
@@ -181,7 +205,9 @@ public actor Replica {
             if let end { throw end }
             let beginning = ContinuousClock.now
             do {
+                let maker = maker
                 try await send()
+                if let maker, maker.hasAll { try await end(maker) }
             } catch {
                 if let error = error as? StoreError, Self.endings.contains(error.code) {
                     (end, lock) = (error, nil)
@@ -247,6 +273,7 @@ public actor Replica {
             record.endsCommit = changes.isWhole && end == spool.count
             sent = end
             let position = try await writer.append(.segment, record)
+            maker?.note(spool.numbers[sent - record.pages.count..<sent], changes.tags)
             if record.endsCommit { self.position = position }
             let byteCount = record.pages.count * spool.pageByteCount
             health.reports.sent(byteCount: byteCount)
@@ -256,6 +283,127 @@ public actor Replica {
                     byteCountTotal: (count + spool.count + changes.restCount)
                         * spool.pageByteCount))
         } while sent < spool.count
+    }
+
+    // MARK: Snapshots
+
+    /// Makes a snapshot if it is time for one, and deletes what is not kept any more. The replica
+    /// does that by itself after a pass; a program that closes it after each pass calls this one.
+    ///
+    /// - Returns: Whether a snapshot was made.
+    /// - Throws: As `caughtUp()`; `.remoteDamaged` if the remote does not have a part as it was
+    ///   sent. The replication goes on, and the next call tries again.
+    /// - Complexity: O(*pages*): the digest of each part is compared, and the parts that have
+    ///   changed are sent.
+    @discardableResult
+    public func maintain() async throws -> Bool {
+        guard !isClosing, end == nil else { throw end ?? Self.closed }
+        guard maintenance == nil, try await isSnapshotDue(), maintenance == nil else {
+            return false
+        }
+        let task = Task {
+            defer { (maintenance, maker) = (nil, nil) }
+            nextSnapshot = .now + Self.snapshotPause
+            try await makeSnapshot()
+            nextSnapshot = nil
+        }
+        maintenance = task
+        try await task.valueUnlessCancelled()
+        return true
+    }
+
+    /// How long the parts of a snapshot that failed are not sent again.
+    private static let snapshotPause = Duration.seconds(3600)
+
+    private func isSnapshotDue() async throws -> Bool {
+        if let nextSnapshot, nextSnapshot > .now { return false }
+        let last: LastSnapshot
+        if let lastSnapshot {
+            last = lastSnapshot
+        } else {
+            last = try await findLastSnapshot()
+            lastSnapshot = last
+        }
+        let now = reader.access.estimatedTime ?? options.currentDate()
+        // A record of a clock that was wrong does not put it off.
+        let age = abs(now.timeIntervalSince(last.date))
+        return age >= max(options.snapshotInterval, .seconds(60)) / .seconds(1)
+            && last.digest != tags.digest
+    }
+
+    private func findLastSnapshot() async throws -> LastSnapshot {
+        if let slot = await writer.snapshot {
+            let record = try await reader.existing(slot).record
+            return LastSnapshot(
+                date: record.moment, digest: record.digest,
+                index: try await reader.index(at: slot))
+        }
+        let begin = try await reader.existing(
+            Slot(term: writer.wholeTerm ?? 1, number: 0))
+        return LastSnapshot(date: begin.record.moment, digest: begin.record.digest, index: nil)
+    }
+
+    private func makeSnapshot() async throws {
+        // Between two passes `tags` are of the last record.
+        repeat { try await sendAll() } while pass != nil
+        guard let position else { return }
+        var lastPass = ContinuousClock.now
+        maker = SnapshotMaker(
+            store, source, keys, reader.access, begin: position.slot, tags: tags,
+            previous: lastSnapshot?.index)
+        while let maker, !maker.hasAll {
+            try Task.checkCancellation()
+            let made = try await maker.make()
+            self.maker?.add(made)
+            health.reports.sent(byteCount: made.byteCount)
+            // Commits do not wait for the snapshot.
+            if lastPass.duration(to: .now) >= options.interval {
+                try await sendAll()
+                lastPass = .now
+            }
+        }
+        // Its pass writes the record.
+        try await sendAll()
+        if options.deletes {
+            let snapshot = await writer.snapshot
+            _ = try await Retention(reader: reader, end: snapshot).run()
+        }
+    }
+
+    /// Writes the record of a snapshot after a pass that began when all parts were made.
+    private func end(_ made: SnapshotMaker) async throws {
+        guard let maker, let position else { return }
+        self.maker = nil
+        try maker.require(tags)
+        let former = await writer.snapshot
+        let kept = try await keptSnapshots(former)
+        let historyCount =
+            max(2, min(options.keptHistorySnapshotCount, options.keptSnapshotCount)) - 1
+        let oldWhole = lastSnapshot?.index?.whole
+        let whole = kept.count >= historyCount ? kept[kept.count - historyCount] : nil
+        var record = await writer.state
+        record.time = options.currentDate()
+        record.note.index = SnapshotIndex(
+            begin: maker.begin, end: position.slot, kept: kept,
+            whole: [whole, oldWhole].compactMap(\.self).max { $0.record < $1.record },
+            parts: maker.parts)
+        try await writer.append(.snapshot, record)
+        lastSnapshot = LastSnapshot(
+            date: reader.access.estimatedTime ?? record.time, digest: record.digest,
+            index: record.note.index)
+    }
+
+    /// The snapshots that a new one keeps, the oldest first.
+    private func keptSnapshots(_ former: Slot?) async throws -> [SnapshotIndex.Kept] {
+        guard let former, let index = lastSnapshot?.index else { return [] }
+        let record = try await reader.existing(former).record
+        let kept =
+            index.kept + [
+                SnapshotIndex.Kept(
+                    record: former, begin: index.begin, end: index.end, moment: record.moment,
+                    remoteTime: record.remoteTime)
+            ]
+        return kept.suffix(max(2, options.keptSnapshotCount) - 1)
     }
 }
 

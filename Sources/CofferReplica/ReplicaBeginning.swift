@@ -44,7 +44,7 @@ struct ReplicaBeginning {
             let writer = try await LogWriter.begin(after: end, state, as: owner, access, keys)
             guard let writer else { continue }
             return Replica(
-                store, source, keys, writer, options, health, lock: lock,
+                store, source, reader, writer, options, health, lock: lock,
                 tags: known?.tags ?? PageTags(), version: known?.version,
                 position: known == nil ? nil : await writer.position)
         }
@@ -104,7 +104,8 @@ struct ReplicaBeginning {
         let last = try await summaries.lastCommit(of: end.last)
         let state = try await fileState(reader.keys)
         if last?.describes(state.tags) == true { return state }
-        let search = HistorySearch(reader: reader, end: end.last.slot)
+        let search = HistorySearch(
+            reader: reader, end: end.last.slot, index: try await reader.index(upTo: end.last))
         guard let position = try await search.position(of: state.tags) else {
             guard let last else { return nil }
             let kept = PageTagFile(beside: source.path, of: reader.keys)

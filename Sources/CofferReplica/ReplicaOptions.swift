@@ -40,6 +40,26 @@ public struct ReplicaOptions: Sendable {
     /// commits can still be restored by their position.
     public var keepsFileAt: ReplicaPosition?
 
+    /// How often a snapshot is made, if something was committed since the last one: once a day
+    /// without this option. A restore begins at the snapshot before its moment.
+    ///
+    /// A snapshot has the pages in parts of 8 MiB. A part that has not changed since the last
+    /// snapshot is not sent again.
+    public var snapshotInterval = Duration.seconds(86_400)
+
+    /// How many snapshots are kept: 30 without this option. At least two.
+    ///
+    /// Snapshots are counted and not dated, so that a clock that is wrong deletes nothing.
+    public var keptSnapshotCount = 30
+
+    /// From which snapshot on each commit is kept: the seventh newest without this option. At least
+    /// the second newest. Of the time before, only the snapshots are kept.
+    public var keptHistorySnapshotCount = 7
+
+    /// Whether this owner deletes what is not kept, a day after a snapshot no longer needs it, by
+    /// the remote's clock. Without it, somebody with the right to delete calls `purge(key:)`.
+    public var deletes = true
+
     /// Called when the replication waits until a former owner of the same name is surely gone, with
     /// the longest time that it takes: three of that owner's intervals and ten seconds.
     public var waiting: @Sendable (Duration) -> Void = { _ in }

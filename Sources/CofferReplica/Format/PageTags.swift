@@ -25,5 +25,31 @@ struct PageTags: Sendable, Equatable {
         digest &+= keys.digest(ofPage: count, tag: tag)
     }
 
+    /// Sets the tag of a page. Pages between the last one and it get zeros.
+    mutating func set(_ number: Int, _ tag: some Collection<UInt8>, _ keys: ReplicaKeys) {
+        let empty = [UInt8](repeating: 0, count: Self.byteCount)
+        while count < number { append(empty, keys) }
+        let start = (number - 1) * Self.byteCount
+        digest &-= keys.digest(
+            ofPage: number, tag: bytes[start..<start + Self.byteCount])
+        bytes.replaceSubrange(start..<start + Self.byteCount, with: tag)
+        digest &+= keys.digest(ofPage: number, tag: tag)
+    }
+
+    /// Leaves out the pages after so many.
+    mutating func cut(to newCount: Int, _ keys: ReplicaKeys) {
+        guard newCount < count else { return }
+        digest &-= digest(of: newCount + 1..<count + 1, keys)
+        bytes.removeLast((count - newCount) * Self.byteCount)
+    }
+
+    /// The digest of some pages.
+    func digest(of numbers: Range<Int>, _ keys: ReplicaKeys) -> UInt128 {
+        numbers.clamped(to: 1..<count + 1).reduce(into: 0) { sum, number in
+            let start = (number - 1) * Self.byteCount
+            sum &+= keys.digest(ofPage: number, tag: bytes[start..<start + Self.byteCount])
+        }
+    }
+
     mutating func reserve(_ count: Int) { bytes.reserveCapacity(count * Self.byteCount) }
 }

@@ -83,10 +83,11 @@ enum RecordKind: UInt8, Sendable {
     case segment = 3
     /// No pages: a record that is never deleted.
     case mark = 4
-    /// Names and hashes the parts of a snapshot.
+    /// Names and hashes the parts of a snapshot, and says which earlier moments are kept.
     case snapshot = 5
-    /// Names objects that may be deleted a day later.
-    case retire = 6
+    // 6 is kept free for a record that names objects to be deleted.
     /// The owner has stopped: everybody may take over.
     case closed = 7
+    /// Pages of a snapshot: not in the log, but an object of its own.
+    case part = 8
 }

@@ -50,6 +50,13 @@ struct ReplicaRecord: Equatable, Sendable {
         /// Of `begin`: whether the term begins with no page, and all pages of the file follow. A
         /// restore begins at such a term.
         var isWhole: Bool?
+        /// Of each record: the last snapshot before it.
+        var snapshot: Slot?
+        /// Of each record: the last term up to it that began with no page; of the first record of
+        /// such a term, the one before.
+        var wholeTerm: UInt64?
+        /// Of `snapshot`: its parts, and what is kept of the time before it.
+        var index: SnapshotIndex?
 
         fileprivate static let none = Note()
     }

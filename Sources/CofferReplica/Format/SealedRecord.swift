@@ -5,27 +5,33 @@ import Crypto
 struct SealedRecord: Sendable {
     let bytes: [UInt8]
     let slot: Slot
+    /// The name of the object.
+    let name: String
 
-    init(_ bytes: [UInt8], at slot: Slot) {
-        (self.bytes, self.slot) = (bytes, slot)
+    /// - Parameter name: Of the object; that of the slot for a record of the log.
+    init(_ bytes: [UInt8], at slot: Slot, name: String? = nil) {
+        (self.bytes, self.slot, self.name) = (bytes, slot, name ?? slot.name)
     }
 
     /// Encrypts a record.
     ///
-    /// - Parameter previous: The hash of the record before.
+    /// - Parameters:
+    ///   - name: Of the object; that of the slot for a record of the log.
+    ///   - previous: The hash of the record before.
     init(
-        _ kind: RecordKind, _ record: ReplicaRecord, at slot: Slot, after previous: [UInt8],
-        by keys: ReplicaKeys
+        _ kind: RecordKind, _ record: ReplicaRecord, at slot: Slot, name: String? = nil,
+        after previous: [UInt8], by keys: ReplicaKeys
     ) throws(StoreError) {
+        let name = name ?? slot.name
         let content = try record.content
         let header = RecordHeader(
             kind, in: keys.replica, at: slot, keyID: keys.id,
             seed: keys.newSeed(for: content.summary + content.body), after: previous)
-        self.slot = slot
+        (self.slot, self.name) = (slot, name)
         var bytes = header.bytes
         bytes += try keys.seal(
-            content.summary, .summary, of: slot.name, after: bytes, seed: header.seed)
-        bytes += try keys.seal(content.body, .body, of: slot.name, after: bytes, seed: header.seed)
+            content.summary, .summary, of: name, after: bytes, seed: header.seed)
+        bytes += try keys.seal(content.body, .body, of: name, after: bytes, seed: header.seed)
         self.bytes = bytes
     }
 
@@ -49,7 +55,7 @@ struct SealedRecord: Sendable {
         let end = Self.summaryRange.upperBound
         guard
             let body = keys.open(
-                bytes[end...], .body, of: slot.name, after: Array(bytes[..<end]),
+                bytes[end...], .body, of: name, after: Array(bytes[..<end]),
                 seed: header.seed),
             let record = ReplicaRecord(.init(summary: summary, body: body))
         else { throw damaged }
@@ -72,26 +78,26 @@ struct SealedRecord: Sendable {
         let header = try header
         guard header.replica == keys.replica else {
             throw StoreError(
-                .remoteOfAnotherStore, "\(slot.name) is a record of another replica",
+                .remoteOfAnotherStore, "\(name) is a record of another replica",
                 hint: "Somebody has copied objects between remotes: name the right remote.")
         }
         guard header.keyID == keys.id else {
             throw StoreError(
-                .wrongKey, "the key is not that of the replica: \(slot.name) has another one",
+                .wrongKey, "the key is not that of the replica: \(name) has another one",
                 hint: "Check the passphrase or the raw key. If the store got another key since, "
                     + "this replica needs the former one.")
         }
         guard bytes.count >= Self.summaryRange.upperBound,
             let summary = keys.open(
                 bytes[RecordHeader.byteCount..<Self.summaryRange.upperBound], .summary,
-                of: slot.name, after: header.bytes, seed: header.seed)
+                of: name, after: header.bytes, seed: header.seed)
         else { throw damaged }
         return (header, summary)
     }
 
     private var damaged: StoreError {
         StoreError(
-            .remoteDamaged, "\(slot.name) is not as its owner wrote it",
+            .remoteDamaged, "\(name) is not as its owner wrote it",
             hint: "Somebody has changed the object, or the service has damaged it.")
     }
 }

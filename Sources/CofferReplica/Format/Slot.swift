@@ -50,6 +50,25 @@ struct Slot: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
 }
 
+extension Slot: Codable {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let parts = try container.decode(String.self).split(separator: "/")
+        guard parts.count == 2, let term = UInt64(parts[0], radix: 16),
+            let number = UInt64(parts[1], radix: 16)
+        else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "the data is not a slot of a replica")
+        }
+        self.init(term: term, number: number)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}
+
 extension UInt64 {
     /// 16 hex digits, in lower case.
     fileprivate var paddedHexDigits: String { bigEndianBytes.hexDigits }

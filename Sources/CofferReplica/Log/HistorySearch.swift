@@ -5,13 +5,15 @@ struct HistorySearch {
     let reader: LogReader
     /// The last record of the replica.
     let end: Slot
+    /// Of the last snapshot; `nil` if there is none.
+    let index: SnapshotIndex?
 
     /// The last position at which the file had these pages; `nil` if it never had.
     ///
     /// - Complexity: As `LogSummaries.readAll`.
     func position(of tags: PageTags) async throws -> ReplicaPosition? {
         var found: Slot?
-        try await LogSummaries(reader: reader, end: end).readAll { slot, header, record in
+        try await LogSummaries(reader: reader, end: end).readAll(index) { slot, header, record in
             if header.kind == .segment, record.describes(tags) { found = slot }
         }
         guard let found else { return nil }

@@ -12,6 +12,12 @@ struct LogReader {
         let record: ReplicaRecord
 
         var slot: Slot { sealed.slot }
+
+        /// The last snapshot up to the record.
+        var snapshot: Slot? { header.kind == .snapshot ? slot : record.note.snapshot }
+
+        /// The last term up to the record that began with no page: all pages of the file followed.
+        var wholeTerm: UInt64? { record.note.isWhole == true ? slot.term : record.note.wholeTerm }
     }
 
     /// The last record, with the owner of its term; `nil` for a replica without records.
@@ -42,6 +48,20 @@ struct LogReader {
         return found
     }
 
+    /// The index of a snapshot, from its record.
+    func index(at slot: Slot) async throws -> SnapshotIndex {
+        guard let index = try await existing(slot).record.note.index else {
+            throw StoreError(.remoteDamaged, "\(slot.name) is not the record of a snapshot")
+        }
+        return index
+    }
+
+    /// The index of the last snapshot up to a record; `nil` if there is none.
+    func index(upTo found: Found) async throws -> SnapshotIndex? {
+        guard let snapshot = found.snapshot else { return nil }
+        return try await index(at: snapshot)
+    }
+
     static func missing(_ slot: Slot) -> StoreError {
         StoreError(
             .remoteDamaged, "\(slot.name) is missing",
@@ -54,6 +74,14 @@ struct LogReader {
         let sealed = SealedRecord(bytes, at: slot)
         let (header, record) = try sealed.open(by: keys)
         return Found(sealed: sealed, header: header, record: record)
+    }
+
+    /// The header of a record; `nil` if the slot is free.
+    func header(at slot: Slot) async throws -> RecordHeader? {
+        guard let bytes = try await access.read(slot.name, 0..<RecordHeader.byteCount) else {
+            return nil
+        }
+        return try RecordHeader(bytes, at: slot)
     }
 
     /// The header and the summary of a record; `nil` if the slot is free.

@@ -9,32 +9,50 @@ struct LogSummaries {
     /// How many summaries are read at the same time.
     private static let batchCount: UInt64 = 32
 
-    /// Calls `visit` for each record.
+    /// Calls `visit` for each record that is kept.
     ///
+    /// - Parameter index: Of the last snapshot; `nil` if there is none.
     /// - Throws: `.remoteDamaged` if a record is missing; errors of the remote and of `visit`.
     /// - Complexity: O(*records*): some hundred bytes of each are read.
     func readAll(
+        _ index: SnapshotIndex?,
         _ visit: (Slot, RecordHeader, ReplicaRecord) async throws -> Void
     ) async throws {
-        for term in stride(from: 1, through: end.term, by: 1) {
-            var last: (slot: Slot, header: RecordHeader)?
-            var first: UInt64 = 0
-            var count = Self.batchCount
-            while count == Self.batchCount {
-                count = 0
-                for (slot, header, record) in try await batch(of: term, from: first)
-                where slot <= end {
-                    count += 1
-                    last = (slot, header)
-                    try await visit(slot, header, record)
-                }
-                first += Self.batchCount
-            }
+        let first = index?.wholeFrom ?? .first
+        for kept in index?.kept ?? [] where kept.record < first {
+            let last = try await readTerm(from: kept.first, to: kept.record, visit)
+            guard last?.slot == kept.record else { throw missing(after: last?.slot, kept.first) }
+        }
+        for term in stride(from: first.term, through: end.term, by: 1) {
+            let begin = term == first.term ? first : Slot(term: term, number: 0)
+            let last = try await readTerm(from: begin, to: end, visit)
             // The next owner ends a term by a takeover.
             let isWhole = term == end.term ? last?.slot == end : last?.header.kind == .takeover
-            guard isWhole else {
-                throw LogReader.missing(last?.slot.next ?? Slot(term: term, number: 0))
+            guard isWhole else { throw missing(after: last?.slot, begin) }
+        }
+    }
+
+    private func missing(after last: Slot?, _ begin: Slot) -> StoreError {
+        LogReader.missing(last?.next ?? begin)
+    }
+
+    /// - Returns: The last record of the term up to a slot, or up to the first slot that is free.
+    private func readTerm(
+        from begin: Slot, to end: Slot,
+        _ visit: (Slot, RecordHeader, ReplicaRecord) async throws -> Void
+    ) async throws -> (slot: Slot, header: RecordHeader)? {
+        var last: (slot: Slot, header: RecordHeader)?
+        var first = begin.number
+        while true {
+            let found = try await batch(of: begin.term, from: first)
+            for (slot, header, record) in found where slot <= end {
+                last = (slot, header)
+                try await visit(slot, header, record)
             }
+            guard found.count == Int(Self.batchCount), last?.slot ?? begin < end else {
+                return last
+            }
+            first += Self.batchCount
         }
     }
 

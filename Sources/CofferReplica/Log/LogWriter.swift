@@ -25,12 +25,17 @@ actor LogWriter {
     private var undecided: Undecided?
     private var isWriting = false
     /// The last record of the replica, without its pages.
-    private var state: ReplicaRecord
+    private(set) var state: ReplicaRecord
+    /// The last snapshot.
+    private(set) var snapshot: Slot?
+    /// The last term that began with no page.
+    let wholeTerm: UInt64?
 
     private struct Undecided {
         let sealed: SealedRecord
         /// The record without its pages.
         let state: ReplicaRecord
+        let isSnapshot: Bool
     }
 
     /// The owner of the term.
@@ -48,6 +53,9 @@ actor LogWriter {
     ) {
         (self.access, self.keys, self.owner, self.state) = (access, keys, owner, state)
         (last, hash, acknowledged) = (begin.slot, begin.hash, access.time)
+        snapshot = state.note.snapshot
+        wholeTerm = state.note.isWhole == true ? begin.slot.term : state.note.wholeTerm
+        self.state.note = ReplicaRecord.Note()
     }
 
     // MARK: Ownership
@@ -72,7 +80,8 @@ actor LogWriter {
             if last.header.kind != .takeover {
                 var takeover = last.record
                 takeover.pages = []
-                takeover.note = ReplicaRecord.Note(owner: owner.name)
+                takeover.note = ReplicaRecord.Note(
+                    owner: owner.name, snapshot: last.snapshot, wholeTerm: last.wholeTerm)
                 stamp(&takeover, owner, access)
                 let sealed = try SealedRecord(
                     .takeover, takeover, at: last.slot.next, after: hash, by: keys)
@@ -86,12 +95,13 @@ actor LogWriter {
         begin.pages = []
         begin.note.owner = owner.name
         begin.note.interval = Int(owner.interval / .milliseconds(1))
+        begin.note.snapshot = end?.last.snapshot
+        begin.note.wholeTerm = end?.last.wholeTerm
         stamp(&begin, owner, access)
         let sealed = try SealedRecord(.begin, begin, at: first, after: hash, by: keys)
         guard try await access.createProving(first.name, sealed.bytes) == .created else {
             return nil
         }
-        begin.note = ReplicaRecord.Note()
         return LogWriter(access, keys, owner, begin: sealed, begin)
     }
 
@@ -113,6 +123,7 @@ actor LogWriter {
     /// - Throws: `.fenced` if another owner has taken over; `.remoteDamaged` if the remote has lost
     ///   the record before; errors of the remote that asking again does not cure. After one of
     ///   these the record may be there. The next call finds out first.
+    @discardableResult
     func append(_ kind: RecordKind, _ record: ReplicaRecord) async throws -> ReplicaPosition {
         guard !isWriting else {
             throw StoreError(.engine, "two records of a replica were written at once")
@@ -138,10 +149,11 @@ actor LogWriter {
                     + "mounted? Otherwise replicate to a new remote.")
         }
         var record = record
+        (record.note.snapshot, record.note.wholeTerm) = (snapshot, wholeTerm)
         Self.stamp(&record, owner, access)
         let sealed = try SealedRecord(kind, record, at: last.next, after: hash, by: keys)
         (record.pages, record.note) = ([], ReplicaRecord.Note())
-        let undecided = Undecided(sealed: sealed, state: record)
+        let undecided = Undecided(sealed: sealed, state: record, isSnapshot: kind == .snapshot)
         self.undecided = undecided
         try await decide(undecided)
     }
@@ -157,6 +169,7 @@ actor LogWriter {
         if isLate { try await requireLast(sealed) }
         (last, hash, acknowledged) = (sealed.slot, sealed.hash, access.time)
         (state, undecided) = (record.state, nil)
+        if record.isSnapshot { snapshot = sealed.slot }
     }
 
     /// How far apart two answers may be by the remote's clock. What is deleted is named a day

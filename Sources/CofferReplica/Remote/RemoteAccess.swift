@@ -105,6 +105,10 @@ final class RemoteAccess: Sendable {
         try await asking { try await remote.names(withPrefix: prefix, after: name) }
     }
 
+    func delete(_ name: String) async throws {
+        try await asking { try await remote.delete(name) }
+    }
+
     private func asking<T>(_ work: () async throws -> T) async throws -> T {
         var pause = patience.firstPause
         var waited = Duration.zero

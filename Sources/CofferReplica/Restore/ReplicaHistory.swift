@@ -61,14 +61,16 @@ public struct ReplicaHistory: Sendable {
         var commits: [Commit] = []
         // The hash of a record is in the one after it.
         var last: (slot: Slot, record: ReplicaRecord)?
+        let index = try await reader.index(upTo: end.last)
         func add(_ slot: Slot, _ record: ReplicaRecord, _ hash: [UInt8]) {
+            guard index?.restores(slot) ?? true else { return }
             commits.append(
                 Commit(
                     position: ReplicaPosition(slot, hash), date: record.moment,
                     byteCount: Int(record.pageCount) * description.pageByteCount))
         }
         let summaries = LogSummaries(reader: reader, end: end.last.slot)
-        try await summaries.readAll { slot, header, record in
+        try await summaries.readAll(index) { slot, header, record in
             if let last { add(last.slot, last.record, header.previous) }
             // A term that goes on begins with the file as it was.
             let isCommit =
@@ -79,5 +81,11 @@ public struct ReplicaHistory: Sendable {
         }
         if let last { add(last.slot, last.record, end.last.sealed.hash) }
         self.commits = commits
+    }
+
+    /// Whether an object of this name is of a replica.
+    package static func isObject(_ name: String) -> Bool {
+        name == ReplicaDescription.name || Slot(name: name) != nil
+            || SnapshotPartName(name: name) != nil
     }
 }

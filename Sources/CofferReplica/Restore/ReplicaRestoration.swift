@@ -29,6 +29,12 @@ struct ReplicaRestoration {
         let pageCount: Int
         let digest: UInt128
         let time: Date
+
+        init(_ found: LogReader.Found) {
+            position = ReplicaPosition(found.slot, found.sealed.hash)
+            pageCount = Int(found.record.pageCount)
+            (digest, time) = (found.record.digest, found.record.moment)
+        }
     }
 
     func run(key: consuming StoreKey) async throws -> ReplicaRestoreReport {
@@ -38,16 +44,20 @@ struct ReplicaRestoration {
         let target = Target(try ReplicaTarget(source, configuration))
         let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
         let reader = LogReader(access: access, keys: keys)
-        guard let end = try await reader.end()?.last.slot else {
+        guard let end = try await reader.end()?.last else {
             throw StoreError(.notFound, "the replica at \(place) has no records yet")
         }
         if case .position = moment.kind {
         } else {
-            try await LogEnd(access: access).requireNothing(after: end)
+            try await LogEnd(access: access).requireNothing(after: end.slot)
         }
-        if let atLeast { try await require(atLeast, upTo: end, reader) }
-        let commit = try await fill(
-            target.file, RecordChain(reader: reader, end: end), reader, description.pageByteCount)
+        let index = try await reader.index(upTo: end)
+        // Of a position that is not kept any more, the place is all that can be compared.
+        if let atLeast, atLeast.slot > end.slot || index?.keeps(atLeast.slot) != false {
+            try await require(atLeast, upTo: end.slot, reader)
+        }
+        let (commit, damage) = try await fill(
+            target.file, end, index, reader, description.pageByteCount)
         if let atLeast, commit.position < atLeast {
             throw StoreError(
                 .notFound, "that moment is at \(commit.position), before \(atLeast)",
@@ -58,7 +68,8 @@ struct ReplicaRestoration {
             let copy = try target.file.adopt(
                 pageCount: commit.pageCount, progress, cancellation)
             return ReplicaRestoreReport(
-                path: path, position: commit.position, time: commit.time, copy: copy)
+                path: path, position: commit.position, time: commit.time, damage: damage,
+                copy: copy)
         }
     }
 
@@ -74,40 +85,123 @@ struct ReplicaRestoration {
 
     // MARK: Records
 
-    /// Writes the pages of all records up to the moment.
+    /// Writes the pages of a place where all are, and those of all records from there up to the
+    /// moment.
     ///
-    /// - Returns: The last commit.
+    /// - Returns: The last commit, and the damage of a snapshot that would have been nearer.
     private func fill(
-        _ file: ReplicaTarget, _ chain: RecordChain, _ reader: LogReader, _ pageByteCount: Int
-    ) async throws -> Commit {
-        var last = chain.end
+        _ file: ReplicaTarget, _ end: LogReader.Found, _ index: SnapshotIndex?,
+        _ reader: LogReader, _ pageByteCount: Int
+    ) async throws -> (Commit, damage: StoreError?) {
+        let chain = RecordChain(reader: reader, end: end.slot)
+        var last = end.slot
         if case .position(let position) = moment.kind {
+            guard index?.restores(position.slot) ?? true else { throw notKept(position) }
             try await require(position, upTo: last, reader)
             last = position.slot
         }
-        var term = last.term
-        while term > 0 {
-            let begin = try await reader.existing(Slot(term: term, number: 0))
-            if begin.record.note.isWhole == true {
-                try file.cut(to: 0)
-                let found = try await fill(file, chain, from: begin.slot, to: last, pageByteCount)
-                if let found { return found }
-                if case .position(let position) = moment.kind { throw notACommit(position) }
+        var damage: StoreError?
+        for start in try await starts(end, index, reader) {
+            guard start.first <= last else { continue }
+            try file.cut(to: 0)
+            let found: Commit?
+            switch start {
+            case .term(let term):
+                found = try await fill(
+                    file, chain, from: Slot(term: term, number: 0), to: last, pageByteCount)
                 // No commit of it ended: what came before it counts.
-                last = Slot(term: term - 1, number: .max)
+                last = min(last, Slot(term: term - 1, number: .max))
+            case .snapshot(let kept):
+                if case .time(let limit) = moment.kind, kept.moment > limit { continue }
+                do {
+                    found = try await fill(file, chain, of: kept, to: last, reader, pageByteCount)
+                } catch let error as StoreError where error.code == .remoteDamaged {
+                    // An earlier snapshot, with the records since then, gives the same commit.
+                    damage = damage ?? error
+                    continue
+                }
             }
-            term -= 1
+            if let found { return (found, damage) }
+            if case .position(let position) = moment.kind { throw notACommit(position) }
         }
+        if let damage { throw damage }
         throw StoreError(
             .notFound, "the replica at \(access.remote.place) has no whole commit of that time",
-            hint: "Its first transfer may not have ended. Choose another moment.")
+            hint: "Its first transfer may not have ended, or the time is before all that is kept. "
+                + "Choose another moment.")
+    }
+
+    /// A place in a replica from which on the file can be put together.
+    private enum Start {
+        /// A term that began with no page.
+        case term(UInt64)
+        case snapshot(SnapshotIndex.Kept)
+
+        /// The first commit that a restore from it may give.
+        var first: Slot {
+            switch self {
+            case .term(let term): Slot(term: term, number: 0)
+            case .snapshot(let kept): kept.end
+            }
+        }
+    }
+
+    /// All places from which a restore may begin, the latest first.
+    private func starts(
+        _ end: LogReader.Found, _ index: SnapshotIndex?, _ reader: LogReader
+    ) async throws -> [Start] {
+        var starts: [Start] = []
+        if let index, let slot = end.snapshot {
+            let record = try await reader.existing(slot).record
+            starts = index.kept.map(Start.snapshot)
+            starts.append(
+                .snapshot(
+                    SnapshotIndex.Kept(
+                        record: slot, begin: index.begin, end: index.end, moment: record.moment,
+                        remoteTime: record.remoteTime)))
+        }
+        var term = end.wholeTerm
+        while let next = term, Slot(term: next, number: 0) >= index?.wholeFrom ?? .first {
+            starts.append(.term(next))
+            term = try await reader.existing(Slot(term: next, number: 0)).record.note.wholeTerm
+        }
+        return starts.sorted { $0.first > $1.first }
+    }
+
+    private func fill(
+        _ file: ReplicaTarget, _ chain: RecordChain, of snapshot: SnapshotIndex.Kept,
+        to last: Slot, _ reader: LogReader, _ pageByteCount: Int
+    ) async throws -> Commit? {
+        var count = 0
+        try await SnapshotParts(reader: reader, index: try await reader.index(at: snapshot.record))
+            .readAll { pages in
+                for page in pages {
+                    guard page.bytes.count == pageByteCount, page.number > 0 else {
+                        throw inconsistent(snapshot.record)
+                    }
+                    try file.write(page.bytes, at: Int(page.number))
+                }
+                count += pages.count
+                progress?(CopyProgress(step: .copyingPages, count: count, countTotal: count))
+            }
+        var first: Commit?
+        if snapshot.end == snapshot.begin {
+            let found = try await reader.existing(snapshot.end)
+            first = Commit(found)
+            try file.cut(to: Int(found.record.pageCount))
+        }
+        let found = try await fill(
+            file, chain, from: snapshot.begin.next, to: last, after: first, isSnapshot: true,
+            pageByteCount)
+        // The time of a commit in between may be later, by a clock that was wrong.
+        return found.flatMap { $0.position.slot >= snapshot.end ? $0 : nil }
     }
 
     private func fill(
         _ file: ReplicaTarget, _ chain: RecordChain, from first: Slot, to last: Slot,
-        _ pageByteCount: Int
+        after before: Commit? = nil, isSnapshot: Bool = false, _ pageByteCount: Int
     ) async throws -> Commit? {
-        var commit: Commit?
+        var commit = before
         var readCount = 0
         // Pages of a commit that has not ended yet, if an earlier one may have to stay.
         var pending: PageSpool?
@@ -122,6 +216,8 @@ struct ReplicaRestoration {
                 // Another owner does not end the commit of the one before.
                 pending = nil
                 guard record.note.isWhole != true else { return true }
+                // The parts of a snapshot may be of a later moment.
+                if isSnapshot, commit == nil { return true }
                 guard let before = commit, before.digest == record.digest,
                     before.pageCount == Int(record.pageCount)
                 else { throw inconsistent(found.slot) }
@@ -150,9 +246,7 @@ struct ReplicaRestoration {
                 try file.cut(to: Int(record.pageCount))
             default: return true
             }
-            commit = Commit(
-                position: ReplicaPosition(found.slot, found.sealed.hash),
-                pageCount: Int(record.pageCount), digest: record.digest, time: record.moment)
+            commit = Commit(found)
             return true
         }
         if case .position(let position) = moment.kind, let found = commit,
@@ -196,6 +290,13 @@ struct ReplicaRestoration {
             .remoteDamaged,
             "the replica at \(access.remote.place) ends at \(last), before \(position)",
             hint: "The remote has lost its newest records, or hides them.")
+    }
+
+    private func notKept(_ position: ReplicaPosition) -> StoreError {
+        StoreError(
+            .notFound,
+            "the replica at \(access.remote.place) does not keep the commit at \(position) any more",
+            hint: "List those that it keeps, and choose one of them.")
     }
 
     private func notACommit(_ position: ReplicaPosition) -> StoreError {

@@ -41,6 +41,9 @@ public struct ReplicaRestoreReport: Sendable {
     public let position: ReplicaPosition
     /// When its commit was sent, by the clock of the machine that sent it.
     public let time: Date
+    /// The damage of a snapshot, for which an earlier one was taken; `nil` if there is none. The
+    /// store is whole, but the replica is not: make a new one soon.
+    public let damage: StoreError?
     /// The content of the restored store, which was checked.
     public let copy: CopyReport
 }

@@ -69,7 +69,7 @@ import Workload
     @Test func `a remote that goes away in the first transfer is an error in the end`()
         async throws
     {
-        let store = try makeStore(megabytes: 20)
+        let store = try makeStore(megabytes: 10)
         var options = options
         options.patience.limit = .seconds(60)
         options.progress = { [remote] _ in remote.isDown = true }
@@ -81,7 +81,7 @@ import Workload
         let replica = try await store.replicate(to: remote, options)
         try await replica.close()
         try await store.close()
-        #expect(try await rowCount("copy") == 20)
+        #expect(try await rowCount("copy") == 10)
     }
 
     @Test func `a replica waits for its remote as long as it takes, once it has begun`()
@@ -113,7 +113,7 @@ import Workload
     }
 
     @Test func `after a cancelled first transfer the next run need not wait`() async throws {
-        let store = try makeStore(megabytes: 20)
+        let store = try makeStore(megabytes: 10)
         let begun = Mutex<Task<Void, any Error>?>(nil)
         var cancelled = options
         cancelled.progress = { _ in begun.withLock(\.self)?.cancel() }
@@ -129,13 +129,13 @@ import Workload
         let replica = try await store.replicate(to: remote, next)
         try await replica.close()
         try await store.close()
-        #expect(try await rowCount("copy") == 20)
+        #expect(try await rowCount("copy") == 10)
     }
 
     @Test func `after a crash in the middle of a transfer only the pages that differ are sent`()
         async throws
     {
-        let store = try makeStore(megabytes: 20)
+        let store = try makeStore(megabytes: 17)
         var first = options
         let isSecond = Mutex(false)
         // The first of three records is sent. After the second one the machine is gone.
@@ -144,7 +144,7 @@ import Workload
         }
         let replica = try await store.replicate(to: remote, first)
         isSecond.withLock { $0 = true }
-        try fill(store, 20)
+        try fill(store, 17)
         await expect(.remoteDenied) { try await replica.caughtUp() }
         let before = remote.objects
         var taking = options
@@ -152,8 +152,8 @@ import Workload
         let second = try await store.replicate(to: remote, taking)
         try await second.close()
         try await store.close()
-        #expect((20_000_000..<22_000_000).contains(byteCount(since: before)))
-        #expect(try await rowCount("copy") == 40)
+        #expect((17_000_000..<19_000_000).contains(byteCount(since: before)))
+        #expect(try await rowCount("copy") == 34)
     }
 
     @Test func `a run long after a crash does not wait, at a remote that tells no time of reads`()

@@ -117,6 +117,7 @@ import Testing
             Run(verb: ["replicas", out("remote")], options: first),
             Run(verb: ["replicas", out("remote")], options: second, exitCode: 12),
             Run(verb: ["replica", "verify", out("remote")], options: first),
+            Run(verb: ["replica", "purge", out("remote")], options: first),
             Run(verb: ["restore", out("remote"), out("replica.db")], options: first),
             Run(verb: ["shell-key", path], options: first, exitCode: 2),
             Run(verb: ["doctor", path]),

@@ -375,6 +375,8 @@ import Testing
             [try Tool.run(["replica", "check", remote, "--json"]).stdout],
             describedBy: "`coffer replica check`")
         try expect(
+            [try run(["replica", "purge", remote])], describedBy: "`coffer replica purge`")
+        try expect(
             [
                 try run(["restore", remote, path("restored.db")]),
                 try run(["replica", "verify", remote]),

@@ -332,7 +332,30 @@ import Darwin
         #expect(absent.exitCode == 27, "\(absent.errorText)")
         let useless = try Tool.run(check + [remote, "--credentials-file", credentials])
         #expect(useless.exitCode == 2, "\(useless.errorText)")
-        #expect(try Tool.run(check + [remote]).exitCode == 0)
+        let fit = try Tool.run(check + [remote])
+        #expect(fit.exitCode == 0 && !fit.errorText.contains("warning"), "\(fit.errorText)")
+        #expect(fit.text.contains("a replica"), "\(fit.text)")
+        try Data().write(to: URL(filePath: remote + "/notes.txt"))
+        let shared = try Tool.run(check + [remote])
+        #expect(shared.exitCode == 0, "\(shared.errorText)")
+        #expect(shared.errorText.contains("such as notes.txt"), "\(shared.errorText)")
+    }
+
+    @Test func `purge deletes nothing of a young replica, and says so`() throws {
+        _ = try send()
+        let output = try coffer("replica", "purge", remote)
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(output.text.contains("0 objects"), "\(output.text)")
+        #expect(try coffer("replica", "verify", remote).exitCode == 0)
+        let few = try coffer("replicate", store.path, remote, "--once", "--keep-snapshots", "1")
+        #expect(few.exitCode == 2, "\(few.errorText)")
+    }
+
+    @Test func `a restore tells its progress`() throws {
+        _ = try send()
+        let output = try coffer("restore", remote, path("copy"), "--progress", "json")
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(output.errorText.contains("\"unit\":\"pages\""), "\(output.errorText)")
     }
 
     @Test func `a store with a keyring is refused`() throws {

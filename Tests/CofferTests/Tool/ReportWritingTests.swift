@@ -116,6 +116,7 @@ import Testing
                 ["replicate"], [path, out("remote"), "--once"] + key,
                 { isThere("remote/log/0000000000000001/0000000000000001") }
             ),
+            (["replica", "purge"], [out("remote")] + key, { isThere("remote/store") }),
             (["upgrade"], [path, out("upgraded.db")] + key, { isThere("upgraded.db") }),
             (
                 ["decrypt"], [path, out("plain.db"), "--write-plaintext"] + key,

@@ -66,6 +66,7 @@ import Testing
         "import": ["STORE", "CSV", "--format", "csv", "--table", "t"], "export": ["STORE"],
         "replicate": ["STORE", "REMOTE", "--once", "--owner", "me"], "replicas": ["REMOTE"],
         "replica check": ["REMOTE"], "replica verify": ["REMOTE"],
+        "replica purge": ["REMOTE"],
         "doctor": ["FOLDER"], "key list": ["KEYED"], "key test": ["KEYED"],
         "key add": ["KEYED", "--new-key-file", "OTHER"],
         "key enable": ["STORE", "--new-key-file", "OTHER", "--no-recovery-key", "--end-others"],

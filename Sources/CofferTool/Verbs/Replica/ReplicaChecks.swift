@@ -7,8 +7,8 @@ import Foundation
 struct ReplicaChecks: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replica",
-        abstract: "Checks a remote, and what it has.",
-        subcommands: [Check.self, Verify.self])
+        abstract: "Checks a remote and what it has, and deletes what is not kept.",
+        subcommands: [Check.self, Verify.self, Purge.self])
 
     /// `coffer replica check`
     struct Check: AsyncParsableCommand {
@@ -16,7 +16,7 @@ struct ReplicaChecks: ParsableCommand {
             abstract: "Checks whether a remote is fit for a replica.",
             discussion: """
                 Creates some objects below proof/, lets several race for one name, reads them and \
-                deletes them again. A service that overwrites an object, although it was asked to \
+                deletes them again. Warns of objects that are of no replica. A service that overwrites an object, although it was asked to \
                 create it, is unfit: two machines would destroy each other's records. No secret \
                 of a store is needed.
 
@@ -35,19 +35,35 @@ struct ReplicaChecks: ParsableCommand {
         struct Result: Report {
             let remote: String
             let isFit: Bool
+            let hasReplica: Bool
+            let otherCount: Int
 
             var lines: [(label: String, value: String)] {
                 [
                     ("remote", remote),
                     ("result", "fit: it creates each name once, and reads what was created"),
+                    ("content", hasReplica ? "a replica" : "no replica"),
                 ]
             }
         }
 
         func run() async throws {
             let place = try remoteOptions.remote(remote.place)
-            try await Signals.cancelling { try await place.prove() }
-            try output.print(Result(remote: place.place, isFit: true))
+            let names = try await Signals.cancelling {
+                try await place.prove()
+                return try await place.names(withPrefix: "", after: "")
+            }
+            let others = names.filter { !ReplicaHistory.isObject($0) }
+            if let other = others.first {
+                Terminal.warn(
+                    "\(place.place) has other objects too, such as \(other): give the replica a "
+                        + "folder or a prefix of its own")
+            }
+            try output.print(
+                Result(
+                    remote: place.place, isFit: true,
+                    hasReplica: names.contains(where: ReplicaHistory.isObject),
+                    otherCount: others.count))
         }
     }
 
@@ -88,7 +104,53 @@ struct ReplicaChecks: ParsableCommand {
                     from: place, to: path, key: try key.takeOne(), at: moment.moment,
                     atLeast: moment.atLeast, progress: progress)
             }
+            if let damage = report.damage { throw damage }
             try output.print(ReplicaRestoreResult(place.place, report, path: nil))
+        }
+    }
+
+    /// `coffer replica purge`
+    struct Purge: AsyncParsableCommand, ChangingVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Deletes what a replica does not keep any more.",
+            discussion: """
+                coffer replicate does that by itself, unless it runs with --no-delete, as with \
+                credentials that may not delete. What a snapshot has left out is deleted a day \
+                later, by the clock of the remote. The replication may go on meanwhile. coffer \
+                replicas lists what is kept, which stays as it is.
+
+                EXAMPLES
+                  coffer replica purge https://s3.example/backups/notes --credentials-file admin
+
+                EXIT CODES
+                  0 what was not kept is deleted; 10 there is no replica; 14 the record of a \
+                snapshot is missing or changed; 27 the remote cannot be reached, or refuses. What \
+                is kept is as it was in any case
+                """)
+
+        @OptionGroup var remote: RemoteArgument
+        @OptionGroup(title: "Secret of the store") var secret: SecretOptions
+        @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
+        @OptionGroup(title: "Output") var output: OutputOptions
+
+        var interruption: String { "what is kept is as it was: run the same command again" }
+
+        struct Result: Report {
+            let remote: String
+            let deletedCount: Int
+
+            var lines: [(label: String, value: String)] {
+                [("replica", remote), ("deleted", deletedCount.counted("object"))]
+            }
+        }
+
+        func run() async throws {
+            let (place, key) = try remoteOptions.replica(at: remote.place, secret)
+            let count = try await Signals.cancelling {
+                Signals.workBegins()
+                return try await place.purge(key: try key.takeOne())
+            }
+            output.printDone(Result(remote: place.place, deletedCount: count))
         }
     }
 }

@@ -13,6 +13,10 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             The store is only read. The remote sees sizes, times and encrypted pages. Restore the \
             replica with coffer restore, to the newest commit or to an earlier one.
 
+            Once a day a snapshot of all pages is made, from which a restore begins; only parts \
+            that have changed are sent. Every commit since the seventh newest snapshot is kept, \
+            and 30 snapshots. A day later, what is not kept is deleted from the remote.
+
             Give each store a remote of its own: a folder, or a prefix in a bucket. It is proven \
             first: it must refuse to create an object twice. One owner writes to it. After a crash \
             the next run waits for three of the former intervals and ten seconds. A run of another \
@@ -73,6 +77,7 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         transform: ReplicaMomentOptions.position)
     var keepFileAt: ReplicaPosition?
 
+    @OptionGroup(title: "Retention") var retention: RetentionOptions
     @OptionGroup(title: "Secret of the store") var secret: SecretOptions
     @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
     @OptionGroup(title: "Output") var output: OutputOptions
@@ -105,6 +110,7 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         options.owner = owner
         options.takesOverFrom = takeOverFrom
         options.keepsFileAt = keepFileAt
+        retention.set(&options)
         options.failed = { events.failed($0) }
         options.waiting = { events.waits($0) }
         if let interval { options.interval = .microseconds(interval.microseconds) }
@@ -124,7 +130,12 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
                 return try await Self.begin(opened, place, options)
             }
             await events.isReady(replica)
-            if !once { try await Self.follow(replica, events, options.interval) }
+            if once {
+                // Everything is sent. The next run makes up for a snapshot that fails.
+                do { try await replica.maintain() } catch { events.failed(error) }
+            } else {
+                try await Self.follow(replica, events, options.interval)
+            }
             Supervisor.notify("STOPPING=1")
             try await Self.close(replica)
             return try await events.stopped(replica)

@@ -17,6 +17,11 @@ extension Restore {
                 from: place, to: store.path, key: try key.takeOne(), at: moment.moment,
                 atLeast: moment.atLeast, configuration: store.configuration, progress: progress)
         }
+        if let damage = report.damage {
+            Terminal.warn(
+                "the store is whole, but its replica is not: \(Failure(damage).message); replicate "
+                    + "it to a new remote")
+        }
         output.printDone(ReplicaRestoreResult(place.place, report, path: store.path))
     }
 }

@@ -1,0 +1,127 @@
+import Coffer
+import Crypto
+
+/// Makes the parts of one snapshot, each from the file as it is then.
+///
+/// Passes go on between the parts. `note(_:_:)` learns of their pages, so that `require(_:)` proves
+/// what a restore will find: each page has the tag of its part, or that of the last record after
+/// `begin` that has it.
+struct SnapshotMaker {
+    let store: Store
+    let source: ReplicaSource
+    let keys: ReplicaKeys
+    let access: RemoteAccess
+    /// The last record before the snapshot.
+    let begin: Slot
+    /// That of the snapshot before; its unchanged parts are taken.
+    let previous: SnapshotIndex?
+
+    private let attempt = UInt64.random(in: 0 ... .max)
+    /// Of the pages that the remote had at `begin`.
+    private let tags: PageTags
+    /// Of the pages that a restore will find.
+    private var found: PageTags
+    /// Pages of records after `begin`.
+    private var recorded: Set<Int> = []
+    private(set) var parts: [SnapshotIndex.Part] = []
+
+    init(
+        _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ access: RemoteAccess,
+        begin: Slot, tags: PageTags, previous: SnapshotIndex?
+    ) {
+        (self.store, self.source, self.keys, self.access) = (store, source, keys, access)
+        (self.begin, self.tags, self.previous) = (begin, tags, previous)
+        found = tags
+    }
+
+    /// Pages of a part.
+    private var pageCount: Int { max(1, ReplicaRecord.maximumPageByteCount / source.pageByteCount) }
+
+    /// Whether there is a part for each page. What follows is in the records.
+    var hasAll: Bool { parts.count * pageCount >= tags.count }
+
+    /// The pages of the next part.
+    private var numbers: Range<Int> {
+        let first = parts.count * pageCount + 1
+        return first..<min(first + pageCount, tags.count + 1)
+    }
+
+    /// A part as it was made.
+    struct Made: Sendable {
+        let part: SnapshotIndex.Part
+        /// Of its pages, from the first one on; `nil` if they are as they were at `begin`.
+        fileprivate let tags: [[UInt8]]?
+        let byteCount: Int
+    }
+
+    /// Makes the next part, or takes that of the snapshot before.
+    ///
+    /// - Throws: `.remoteDamaged` if the remote does not have what it has just got; as
+    ///   `Store.withPages`; errors of the remote.
+    func make() async throws -> Made {
+        let numbers = numbers
+        let digest = tags.digest(of: numbers, keys)
+        if let known = previous?.part(parts.count), known.digest == digest,
+            try await access.exists(known.name.name)
+        {
+            return Made(part: known, tags: nil, byteCount: 0)
+        }
+        let (store, source) = (store, source)
+        let pages = try await Store.offPool { cancellation in
+            try store.withPages(of: source, cancellation) { snapshot in
+                try numbers.prefix { $0 <= snapshot.pageCount }.map { number in
+                    (tag: try snapshot.tag(ofPage: number), bytes: try snapshot.page(number))
+                }
+            }
+        }
+        let name = SnapshotPartName(begin: begin, attempt: attempt, index: parts.count)
+        var record = ReplicaRecord(time: .init(timeIntervalSince1970: 0))
+        record.pages = zip(numbers, pages).map { number, page in
+            ReplicaRecord.Page(number: UInt32(number), bytes: page.bytes)
+        }
+        let sealed = try SealedRecord(
+            .part, record, at: begin, name: name.name, after: RecordHeader.nothingBefore, by: keys)
+        guard try await access.create(name.name, sealed.bytes) == .created,
+            try await access.read(name.name) == sealed.bytes
+        else {
+            throw StoreError(
+                .remoteDamaged, "\(access.remote.place) does not have \(name.name) as it was sent")
+        }
+        let tags = pages.map(\.tag)
+        let digestOfPages = zip(numbers, tags).reduce(into: UInt128(0)) { sum, page in
+            sum &+= keys.digest(ofPage: page.0, tag: page.1)
+        }
+        return Made(
+            part: SnapshotIndex.Part(name: name, hash: sealed.hash, digest: digestOfPages),
+            tags: tags, byteCount: sealed.bytes.count)
+    }
+
+    /// Adds the part that `make()` has returned.
+    mutating func add(_ made: Made) {
+        for (number, tag) in zip(numbers, made.tags ?? []) where !recorded.contains(number) {
+            found.set(number, tag, keys)
+        }
+        parts.append(made.part)
+    }
+
+    /// Learns of pages that a record after `begin` has.
+    mutating func note(_ numbers: ArraySlice<UInt32>, _ tags: PageTags) {
+        for number in numbers {
+            guard let tag = tags[Int(number)] else { continue }
+            recorded.insert(Int(number))
+            found.set(Int(number), tag, keys)
+        }
+    }
+
+    /// Proves that parts and records give the file of a commit.
+    ///
+    /// - Throws: `.engine` if they do not.
+    func require(_ tags: PageTags) throws(StoreError) {
+        var found = found
+        found.cut(to: tags.count, keys)
+        guard found == tags else {
+            throw StoreError(
+                .engine, "a snapshot does not have the pages of the store, and is not used")
+        }
+    }
+}
