@@ -18,7 +18,7 @@ tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/
 		%/KillDuringCompactTests.swift %/PowerLossOfKeyringTests.swift %/PowerLossOfLargeRekeyTests.swift %/PowerLossOfCompactTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
-	Examples/Fleet Examples/Flights Examples/Report Examples/Sessions \
+	Examples/Fleet Examples/Flights Examples/Replica Examples/Report Examples/Sessions \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
@@ -31,6 +31,7 @@ help: ## this list
 	@echo 'ENGINE=4          build, test, demo, guards, bench-…: with SQLCipher 4 where the system has 3.x'
 	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names;'
 	@echo '                  guards, proof: their names'
+	@echo 'SERVERS=1         demo: a replica in the bucket of a storage service too'
 	@echo 'LONG=1            test, proof: the long ones too'
 
 setup: ## install what is missing of SQLCipher and pkg-config
@@ -80,6 +81,10 @@ demo: setup data ## run the example programs, built for release
 	@$(select) swift run --quiet $(demo) Downloads
 	@$(select) swift run --quiet $(demo) Flights
 	@$(select) swift run --quiet $(demo) Sessions
+	@$(select) swift run --quiet $(demo) Replica
+	@$(if $(filter 1,$(SERVERS)),$(select) settings=$$(Scripts/servers start) && eval "$$settings" && \
+		swift run --quiet $(demo) Replica "$$COFFER_TEST_S3/demo-$$$$" \
+			"$$COFFER_TEST_S3_CREDENTIALS" && Scripts/servers stop)
 	@$(select) swift build --quiet $(demo) --product coffer
 	@$(select) swift run --quiet $(demo) Fleet $(if $(filter 1,$(LONG)),200,24)
 

@@ -36,6 +36,15 @@ let package = Package(
             path: "Fleet"
         ),
         .executableTarget(
+            name: "Replica",
+            dependencies: [
+                "Report",
+                .product(name: "Coffer", package: "coffer"),
+                .product(name: "CofferReplica", package: "coffer"),
+            ],
+            path: "Replica"
+        ),
+        .executableTarget(
             name: "Sessions",
             dependencies: ["Report", .product(name: "Coffer", package: "coffer")],
             path: "Sessions"

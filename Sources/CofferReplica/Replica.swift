@@ -51,12 +51,21 @@ public actor Replica {
     private var lastSnapshot: LastSnapshot?
     /// After a snapshot that failed: the next one is not begun before.
     private var nextSnapshot: ContinuousClock.Instant?
+    private var snapshotFailure: (any Error)?
+    /// The parts of a snapshot that failed, by their number: the next one takes those that fit.
+    private var unfinished: [Int: SnapshotIndex.Part] = [:]
 
     private var keys: ReplicaKeys { reader.keys }
+
+    private var maintenanceReader: LogReader {
+        LogReader(access: reader.access.forMaintenance, keys: reader.keys)
+    }
 
     private struct LastSnapshot {
         /// Its record, or that of the term which began with no page.
         let date: Date
+        /// When this process made it; `nil` if another one did.
+        var instant: ContinuousClock.Instant?
         /// What the file was then.
         let digest: UInt128
         let index: SnapshotIndex?
@@ -89,11 +98,8 @@ public actor Replica {
                 guard (try? await options.sleep(interval)) != nil else { return }
                 // The pass has told of its failure.
                 guard (try? await self.sendAll()) != nil else { continue }
-                do {
-                    try await self.maintain()
-                } catch {
-                    if !self.isClosing, !(error is CancellationError) { self.health.failed(error) }
-                }
+                // Passes go on beside it.
+                Task { try? await self.maintain() }
             }
         }
     }
@@ -125,7 +131,8 @@ public actor Replica {
     /// What is known about the replica now.
     public var status: ReplicaStatus {
         ReplicaStatus(
-            position: position, sentDate: health.sentDate, failure: health.failure, end: end)
+            position: position, sentDate: health.sentDate, failure: health.failure,
+            snapshotFailure: health.snapshotFailure, end: end)
     }
 
     /// Sends what is left, says to the remote that the owner has stopped, and ends the replication.
@@ -145,8 +152,11 @@ public actor Replica {
             lock = nil
             pass?.task.cancel()
         }
-        maintenance?.cancel()
         maker = nil
+        if let maintenance {
+            maintenance.cancel()
+            try? await maintenance.valueUnlessCancelled()
+        }
         try await sendAll()
         let writer = writer
         try await Task { try await writer.close() }.valueUnlessCancelled()
@@ -185,6 +195,7 @@ public actor Replica {
 
     /// Waits for a pass that begins after the call.
     private func sendAll() async throws {
+        try Task.checkCancellation()
         callCount += 1
         let call = callCount
         while servedCallCount < call {
@@ -207,7 +218,7 @@ public actor Replica {
             do {
                 let maker = maker
                 try await send()
-                if let maker, maker.hasAll { try await end(maker) }
+                if let maker, maker.hasAll { try await endSnapshot() }
             } catch {
                 if let error = error as? StoreError, Self.endings.contains(error.code) {
                     (end, lock) = (error, nil)
@@ -262,7 +273,7 @@ public actor Replica {
     /// - Parameter count: Pages that the pass has sent before.
     private func send(_ changes: PageChanges, after count: Int) async throws {
         let spool = changes.spool
-        let pagesOfRecord = max(1, ReplicaRecord.maximumPageByteCount / spool.pageByteCount)
+        let pagesOfRecord = ReplicaRecord.pageCountMax(pageByteCount: spool.pageByteCount)
         var sent = 0
         repeat {
             let end = min(sent + pagesOfRecord, spool.count)
@@ -273,6 +284,8 @@ public actor Replica {
             record.endsCommit = changes.isWhole && end == spool.count
             sent = end
             let position = try await writer.append(.segment, record)
+            // What is sent already would be sent again.
+            reader.access.lengthenLimit()
             maker?.note(spool.numbers[sent - record.pages.count..<sent], changes.tags)
             if record.endsCommit { self.position = position }
             let byteCount = record.pages.count * spool.pageByteCount
@@ -298,25 +311,33 @@ public actor Replica {
     @discardableResult
     public func maintain() async throws -> Bool {
         guard !isClosing, end == nil else { throw end ?? Self.closed }
-        guard maintenance == nil, try await isSnapshotDue(), maintenance == nil else {
+        guard maintenance == nil, try await isSnapshotDue(), maintenance == nil, !isClosing else {
             return false
         }
+        let former = await writer.snapshot
+        guard maintenance == nil, !isClosing else { return false }
         let task = Task {
             defer { (maintenance, maker) = (nil, nil) }
-            nextSnapshot = .now + Self.snapshotPause
-            try await makeSnapshot()
+            nextSnapshot = options.currentInstant() + Self.snapshotPause
+            do {
+                try await makeSnapshot()
+            } catch {
+                if !isClosing, !(error is CancellationError) { health.snapshotFailed(error) }
+                throw error
+            }
             nextSnapshot = nil
+            health.snapshotSucceeded()
         }
         maintenance = task
         try await task.valueUnlessCancelled()
-        return true
+        return await writer.snapshot != former
     }
 
     /// How long the parts of a snapshot that failed are not sent again.
     private static let snapshotPause = Duration.seconds(3600)
 
     private func isSnapshotDue() async throws -> Bool {
-        if let nextSnapshot, nextSnapshot > .now { return false }
+        if let nextSnapshot, nextSnapshot > options.currentInstant() { return false }
         let last: LastSnapshot
         if let lastSnapshot {
             last = lastSnapshot
@@ -324,21 +345,23 @@ public actor Replica {
             last = try await findLastSnapshot()
             lastSnapshot = last
         }
+        let interval = max(options.snapshotInterval, .seconds(60))
+        guard last.digest != tags.digest else { return false }
+        // No clock that is set makes a process have two snapshots at once.
+        if let instant = last.instant { return options.currentInstant() - instant >= interval }
         let now = reader.access.estimatedTime ?? options.currentDate()
         // A record of a clock that was wrong does not put it off.
-        let age = abs(now.timeIntervalSince(last.date))
-        return age >= max(options.snapshotInterval, .seconds(60)) / .seconds(1)
-            && last.digest != tags.digest
+        return abs(now.timeIntervalSince(last.date)) >= interval / .seconds(1)
     }
 
     private func findLastSnapshot() async throws -> LastSnapshot {
         if let slot = await writer.snapshot {
-            let record = try await reader.existing(slot).record
+            let record = try await maintenanceReader.existing(slot).record
             return LastSnapshot(
                 date: record.moment, digest: record.digest,
-                index: try await reader.index(at: slot))
+                index: try await maintenanceReader.index(at: slot))
         }
-        let begin = try await reader.existing(
+        let begin = try await maintenanceReader.existing(
             Slot(term: writer.wholeTerm ?? 1, number: 0))
         return LastSnapshot(date: begin.record.moment, digest: begin.record.digest, index: nil)
     }
@@ -346,62 +369,83 @@ public actor Replica {
     private func makeSnapshot() async throws {
         // Between two passes `tags` are of the last record.
         repeat { try await sendAll() } while pass != nil
-        guard let position else { return }
-        var lastPass = ContinuousClock.now
+        guard !isClosing, let position else { return }
+        snapshotFailure = nil
         maker = SnapshotMaker(
-            store, source, keys, reader.access, begin: position.slot, tags: tags,
-            previous: lastSnapshot?.index)
+            store, source, keys, maintenanceReader.access, begin: position.slot, tags: tags,
+            previous: lastSnapshot?.index, unfinished: unfinished)
+        if await writer.snapshot == nil {
+            // Those of runs that ended before their first snapshot did.
+            let needed = Set(unfinished.values.map(\.name))
+            _ = try await Retention(reader: maintenanceReader, end: nil)
+                .deleteParts(before: position.slot, but: needed)
+        }
         while let maker, !maker.hasAll {
             try Task.checkCancellation()
             let made = try await maker.make()
+            unfinished[maker.parts.count] = made.part
             self.maker?.add(made)
             health.reports.sent(byteCount: made.byteCount)
-            // Commits do not wait for the snapshot.
-            if lastPass.duration(to: .now) >= options.interval {
-                try await sendAll()
-                lastPass = .now
-            }
         }
         // Its pass writes the record.
         try await sendAll()
+        if let snapshotFailure { throw snapshotFailure }
+        unfinished = [:]
         if options.deletes {
             let snapshot = await writer.snapshot
-            _ = try await Retention(reader: reader, end: snapshot).run()
+            _ = try await Retention(reader: maintenanceReader, end: snapshot).run()
         }
     }
 
-    /// Writes the record of a snapshot after a pass that began when all parts were made.
-    private func end(_ made: SnapshotMaker) async throws {
+    /// Ends a snapshot after a pass that began when all parts were made. The pass does not fail
+    /// with the snapshot, unless another owner has taken over.
+    private func endSnapshot() async throws {
         guard let maker, let position else { return }
         self.maker = nil
-        try maker.require(tags)
-        let former = await writer.snapshot
+        do {
+            try maker.require(tags)
+            try await writeRecord(of: maker, end: position.slot)
+        } catch let error as StoreError where error.code == .fenced {
+            throw error
+        } catch {
+            snapshotFailure = error
+        }
+    }
+
+    private func writeRecord(of maker: SnapshotMaker, end: Slot) async throws {
+        var former: (record: Slot, index: SnapshotIndex)?
+        if let record = await writer.snapshot {
+            former = (record, try await maintenanceReader.index(at: record))
+        }
         let kept = try await keptSnapshots(former)
         let historyCount =
             max(2, min(options.keptHistorySnapshotCount, options.keptSnapshotCount)) - 1
-        let oldWhole = lastSnapshot?.index?.whole
         let whole = kept.count >= historyCount ? kept[kept.count - historyCount] : nil
         var record = await writer.state
         record.time = options.currentDate()
         record.note.index = SnapshotIndex(
-            begin: maker.begin, end: position.slot, kept: kept,
-            whole: [whole, oldWhole].compactMap(\.self).max { $0.record < $1.record },
+            begin: maker.begin, end: end, kept: kept,
+            whole: [whole, former?.index.whole].compactMap(\.self).max { $0.record < $1.record },
             parts: maker.parts)
+        // If it fails, the log knows whether the remote has got it.
+        lastSnapshot = nil
         try await writer.append(.snapshot, record)
         lastSnapshot = LastSnapshot(
-            date: reader.access.estimatedTime ?? record.time, digest: record.digest,
-            index: record.note.index)
+            date: reader.access.estimatedTime ?? record.time, instant: options.currentInstant(),
+            digest: record.digest, index: record.note.index)
     }
 
     /// The snapshots that a new one keeps, the oldest first.
-    private func keptSnapshots(_ former: Slot?) async throws -> [SnapshotIndex.Kept] {
-        guard let former, let index = lastSnapshot?.index else { return [] }
-        let record = try await reader.existing(former).record
+    private func keptSnapshots(
+        _ former: (record: Slot, index: SnapshotIndex)?
+    ) async throws -> [SnapshotIndex.Kept] {
+        guard let former else { return [] }
+        let record = try await maintenanceReader.existing(former.record).record
         let kept =
-            index.kept + [
+            former.index.kept + [
                 SnapshotIndex.Kept(
-                    record: former, begin: index.begin, end: index.end, moment: record.moment,
-                    remoteTime: record.remoteTime)
+                    record: former.record, begin: former.index.begin, end: former.index.end,
+                    moment: record.moment, remoteTime: record.remoteTime)
             ]
         return kept.suffix(max(2, options.keptSnapshotCount) - 1)
     }

@@ -17,6 +17,7 @@ final class ReplicaHealth: Sendable {
     private struct State {
         var failure: ReplicaFailure?
         var sentDate: Date?
+        var snapshotFailure: ReplicaFailure?
         /// The last failure that was logged: what it was, and when.
         var logged: (text: String, time: ContinuousClock.Instant)?
     }
@@ -33,6 +34,18 @@ final class ReplicaHealth: Sendable {
 
     /// When the remote last had everything that was committed; `nil` if it never had.
     var sentDate: Date? { state.withLock(\.sentDate) }
+
+    /// Why the last snapshot failed; `nil` if it did not.
+    var snapshotFailure: ReplicaFailure? { state.withLock(\.snapshotFailure) }
+
+    func snapshotFailed(_ error: any Error) {
+        let failure = ReplicaFailure(date: options.currentDate(), error: error)
+        state.withLock { $0.snapshotFailure = failure }
+        reports.snapshotFailed(error)
+        options.failed(error)
+    }
+
+    func snapshotSucceeded() { state.withLock { $0.snapshotFailure = nil } }
 
     func failed(_ error: any Error) {
         let date = options.currentDate()

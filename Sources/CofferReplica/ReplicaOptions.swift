@@ -56,16 +56,17 @@ public struct ReplicaOptions: Sendable {
     /// the second newest. Of the time before, only the snapshots are kept.
     public var keptHistorySnapshotCount = 7
 
-    /// Whether this owner deletes what is not kept, a day after a snapshot no longer needs it, by
-    /// the remote's clock. Without it, somebody with the right to delete calls `purge(key:)`.
+    /// Whether this owner deletes what is not kept. It does so after each snapshot, with what an
+    /// earlier one has left out a day ago or more, by the remote's clock. Otherwise somebody who
+    /// may delete calls `purge(key:)`.
     public var deletes = true
 
     /// Called when the replication waits until a former owner of the same name is surely gone, with
     /// the longest time that it takes: three of that owner's intervals and ten seconds.
     public var waiting: @Sendable (Duration) -> Void = { _ in }
 
-    /// Called with each failure to read the store or to reach the remote, and with the one that
-    /// ends the replication. `Replica.status` has the last one.
+    /// Called with each failure to read the store, to reach the remote or to make a snapshot, and
+    /// with the one that ends the replication. `Replica.status` has the last one.
     public var failed: @Sendable (any Error) -> Void = { _ in }
 
     /// Called while pages are sent: after each 8 MiB, and at the end of a transfer.
@@ -78,6 +79,7 @@ public struct ReplicaOptions: Sendable {
     var patience = RemoteAccess.Patience()
     var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     var currentDate: @Sendable () -> Date = { Date.now }
+    var currentInstant: @Sendable () -> ContinuousClock.Instant = { .now }
 
     func ownerName(of path: String) -> String {
         owner ?? "\(ProcessInfo.processInfo.hostName):\(path)"

@@ -23,7 +23,8 @@ extension Store {
     ///   `options.takesOverFrom` names it; `.remoteAhead` if the file is as it was at an earlier
     ///   position, unless `options.keepsFileAt` is that position; `.wrongKey` if the last record is
     ///   under another key;
-    ///   `.remoteDamaged`; `.remoteUnavailable` if the remote cannot be reached for a minute;
+    ///   `.remoteDamaged`; `.remoteUnavailable` if the remote cannot be reached for a minute,
+    ///   or for an hour once the first pages are sent;
     ///   `.unsupported` for a store in memory and for one with a keyring;
     ///   otherwise as `Replica.caughtUp()`.
     /// - Complexity: O(*pages*).

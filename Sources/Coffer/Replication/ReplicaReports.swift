@@ -50,6 +50,13 @@ package struct ReplicaReports: Sendable {
         logger?.warning("replica cannot be brought up to date", metadata: facts)
     }
 
+    /// Reports a snapshot that failed; commits are sent all the same.
+    package func snapshotFailed(_ error: any Error) {
+        failureCount.increment()
+        let code = (error as? StoreError).map { "\($0.code)" } ?? "\(type(of: error))"
+        logger?.warning("replica has no new snapshot", metadata: ["code": "\(code)"])
+    }
+
     package func recovered() {
         logger?.notice("replica has everything again")
     }

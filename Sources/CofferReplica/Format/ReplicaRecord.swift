@@ -76,8 +76,13 @@ struct ReplicaRecord: Equatable, Sendable {
     var note = Note.none
     var pages: [Page] = []
 
-    /// The most bytes of pages that a record has.
+    /// The most bytes of pages and their numbers that a record has.
     static let maximumPageByteCount = 8 << 20
+
+    /// The most pages that a record has, with their numbers of 4 bytes each.
+    static func pageCountMax(pageByteCount: Int) -> Int {
+        max(1, maximumPageByteCount / (pageByteCount + 4))
+    }
 
     static let summaryByteCount = 72
 

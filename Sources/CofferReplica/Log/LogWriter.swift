@@ -123,8 +123,12 @@ actor LogWriter {
     /// - Throws: `.fenced` if another owner has taken over; `.remoteDamaged` if the remote has lost
     ///   the record before; errors of the remote that asking again does not cure. After one of
     ///   these the record may be there. The next call finds out first.
+    ///
+    /// - Parameter record: `nil` for one that says what the last one says.
     @discardableResult
-    func append(_ kind: RecordKind, _ record: ReplicaRecord) async throws -> ReplicaPosition {
+    func append(
+        _ kind: RecordKind, _ record: ReplicaRecord? = nil
+    ) async throws -> ReplicaPosition {
         guard !isWriting else {
             throw StoreError(.engine, "two records of a replica were written at once")
         }
@@ -132,12 +136,13 @@ actor LogWriter {
         defer { isWriting = false }
         if let undecided { try await decide(undecided) }
         if last.next.isForMark { try await put(.mark, state) }
-        try await put(kind, record)
+        // An undecided record may have become the last one.
+        try await put(kind, record ?? state)
         return position
     }
 
     /// Says that the owner has stopped, so that everybody may take over at once.
-    func close() async throws { _ = try await append(.closed, state) }
+    func close() async throws { try await append(.closed) }
 
     private func put(_ kind: RecordKind, _ record: ReplicaRecord) async throws {
         guard !isFenced else { throw fenced }
@@ -152,6 +157,9 @@ actor LogWriter {
         (record.note.snapshot, record.note.wholeTerm) = (snapshot, wholeTerm)
         Self.stamp(&record, owner, access)
         let sealed = try SealedRecord(kind, record, at: last.next, after: hash, by: keys)
+        guard sealed.bytes.count <= RemoteAccess.byteCountMax else {
+            throw StoreError(.unsupported, "the store has more pages than a snapshot can name")
+        }
         (record.pages, record.note) = ([], ReplicaRecord.Note())
         let undecided = Undecided(sealed: sealed, state: record, isSnapshot: kind == .snapshot)
         self.undecided = undecided
@@ -198,6 +206,8 @@ actor LogWriter {
     private var fenced: StoreError {
         StoreError(
             .fenced, "another owner has taken over the replica at \(access.remote.place)",
-            hint: "The store itself goes on. To replicate from here again, take over.")
+            hint: "The store itself goes on, and the replica follows another file now. Taking over "
+                + "from there would make this file the newest commit: first look which one has "
+                + "what you need.")
     }
 }

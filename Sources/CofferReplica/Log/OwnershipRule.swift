@@ -55,7 +55,8 @@ struct OwnershipRule {
             "the replica at \(access.remote.place) is not this process's: \(reason), last at "
                 + end.last.record.time.formatted(.iso8601),
             hint: "Give the file another remote. Or take over from \(end.owner), by this name, if "
-                + "that process does not run any more. If it runs, it can replicate no longer then."
+                + "that process does not run any more and this file has what you need: it becomes "
+                + "the newest commit. If the machine has only got a new name, set the owner's name."
         )
     }
 }

@@ -26,8 +26,9 @@ struct Retention {
         else { return 0 }
         let newest = try await reader.index(at: end)
         guard let old = try await old(newest, end, now) else { return 0 }
+        let needed = try await neededParts(newest, end, old)
         return try await deleteRecords(last, newest, old.index)
-            + deleteParts(newest, end, old)
+            + deleteParts(before: old.index.begin, but: needed)
     }
 
     /// The newest snapshot that is a day old.
@@ -76,24 +77,33 @@ struct Retention {
 
     // MARK: Parts
 
-    private func deleteParts(
+    private func neededParts(
         _ newest: SnapshotIndex, _ end: Slot, _ old: (record: Slot, index: SnapshotIndex)
-    ) async throws -> Int {
-        var records = Set(newest.kept.map(\.record)).union(old.index.kept.map(\.record))
-        records.formUnion([end, old.record])
+    ) async throws -> Set<SnapshotPartName> {
         var needed: Set<SnapshotPartName> = []
-        for record in records {
-            // The old one may keep some whose records the newest has had deleted already.
+        let kept = Set([end, old.record] + newest.kept.map(\.record))
+        for record in kept {
+            needed.formUnion(try await reader.index(at: record).parts.map(\.name))
+        }
+        // The newest snapshot may have had these deleted already.
+        for record in Set(old.index.kept.map(\.record)).subtracting(kept) {
             guard let found = try await reader.record(at: record) else { continue }
             needed.formUnion(found.record.note.index?.parts.map(\.name) ?? [])
         }
+        return needed
+    }
+
+    /// Deletes parts of snapshots that began before a record.
+    ///
+    /// - Returns: How many were deleted.
+    func deleteParts(before begin: Slot, but needed: Set<SnapshotPartName>) async throws -> Int {
         var count = 0
         var name = SnapshotPartName.folder
         while true {
             let names = try await reader.access.names(
                 withPrefix: SnapshotPartName.folder, after: name)
             for part in names.compactMap({ SnapshotPartName(name: $0) })
-            where part.begin < old.index.begin && !needed.contains(part) {
+            where part.begin < begin && !needed.contains(part) {
                 try await reader.access.delete(part.name)
                 count += 1
             }

@@ -117,13 +117,23 @@ public struct FolderRemote: Remote {
         try await blockingWork {
             let path = try self.path(of: name)
             try self.requireSame()
-            guard unlink(path) == 0 || errno == ENOENT else {
+            guard unlink(path) == 0 else {
+                // Somebody else has deleted it, and perhaps its folder.
+                if errno == ENOENT { return }
                 throw Self.failure(errno, "cannot delete \(path)")
             }
-            let folder = Self.folder(of: path)
-            try Self.sync(folder)
-            // It stays if it has other objects. A creator that just looked for it tries again.
-            if folder != self.path { rmdir(folder) }
+            var folder = Self.folder(of: path)
+            do {
+                try Self.sync(folder)
+            } catch {
+                // Somebody else has removed it meanwhile.
+                guard access(folder, F_OK) != 0, errno == ENOENT else { throw error }
+                return
+            }
+            // They stay if they have other objects. A creator that just looked for one tries again.
+            while folder != self.path, Self.folder(of: folder) != self.path, rmdir(folder) == 0 {
+                folder = Self.folder(of: folder)
+            }
         }
     }
 

@@ -12,7 +12,7 @@ import Foundation
 /// Asks again until an answer says what became of an object, and remembers the remote's time.
 final class RemoteAccess: Sendable {
     let remote: any Remote
-    let clock = RemoteClock()
+    let clock: RemoteClock
     private let patience: Patience
     private let limit: Mutex<Duration?>
 
@@ -31,10 +31,23 @@ final class RemoteAccess: Sendable {
     /// How long a call asks again while somebody waits for a replication or a restore to begin.
     static let beginningLimit = Duration.seconds(60)
 
-    init(_ remote: any Remote, patience: Patience = Patience()) {
-        (self.remote, self.patience) = (remote, patience)
+    init(
+        _ remote: any Remote, patience: Patience = Patience(), clock: RemoteClock = RemoteClock()
+    ) {
+        (self.remote, self.patience, self.clock) = (remote, patience, clock)
         limit = Mutex(patience.limit)
     }
+
+    /// For work that is tried again later as a whole: asks for some minutes, and tells nobody of
+    /// what passes.
+    var forMaintenance: RemoteAccess {
+        var patience = patience
+        (patience.limit, patience.failed) = (.seconds(600), { _ in })
+        return RemoteAccess(remote, patience: patience, clock: clock)
+    }
+
+    /// Asks for an hour from now on, if there is a limit.
+    func lengthenLimit() { limit.withLock { $0 = $0.map { max($0, .seconds(3600)) } } }
 
     /// Asks for ever from now on, as a replication does that has begun.
     func endLimit() { limit.withLock { $0 = nil } }
@@ -112,13 +125,17 @@ final class RemoteAccess: Sendable {
     private func asking<T>(_ work: () async throws -> T) async throws -> T {
         var pause = patience.firstPause
         var waited = Duration.zero
+        let beginning = ContinuousClock.now
         while true {
             do {
                 return try await work()
             } catch {
                 guard Self.mayPass(error) else { throw error }
                 patience.failed(error)
-                if let limit = limit.withLock(\.self), waited + pause > limit { throw error }
+                if let limit = limit.withLock(\.self), max(waited, .now - beginning) + pause > limit
+                {
+                    throw error
+                }
                 try await patience.sleep(pause)
                 waited += pause
                 pause = min(pause * 2, patience.longestPause)

@@ -112,9 +112,17 @@ struct ReplicaRestoration {
                 // No commit of it ended: what came before it counts.
                 last = min(last, Slot(term: term - 1, number: .max))
             case .snapshot(let kept):
-                if case .time(let limit) = moment.kind, kept.moment > limit { continue }
+                if case .time(let limit) = moment.kind, kept.moment > limit,
+                    try await reader.existing(kept.end).record.moment > limit
+                {
+                    continue
+                }
                 do {
-                    found = try await fill(file, chain, of: kept, to: last, reader, pageByteCount)
+                    // Of the time before the whole history, nothing follows a snapshot.
+                    let isAlone = kept.end < index?.whole?.end ?? .first
+                    found = try await fill(
+                        file, chain, of: kept, to: isAlone ? min(last, kept.end) : last, reader,
+                        pageByteCount)
                 } catch let error as StoreError where error.code == .remoteDamaged {
                     // An earlier snapshot, with the records since then, gives the same commit.
                     damage = damage ?? error
@@ -173,6 +181,7 @@ struct ReplicaRestoration {
         to last: Slot, _ reader: LogReader, _ pageByteCount: Int
     ) async throws -> Commit? {
         var count = 0
+        let total = Int(try await reader.existing(snapshot.record).record.pageCount)
         try await SnapshotParts(reader: reader, index: try await reader.index(at: snapshot.record))
             .readAll { pages in
                 for page in pages {
@@ -182,7 +191,9 @@ struct ReplicaRestoration {
                     try file.write(page.bytes, at: Int(page.number))
                 }
                 count += pages.count
-                progress?(CopyProgress(step: .copyingPages, count: count, countTotal: count))
+                progress?(
+                    CopyProgress(
+                        step: .copyingPages, count: count, countTotal: max(count, total)))
             }
         var first: Commit?
         if snapshot.end == snapshot.begin {

@@ -15,6 +15,8 @@ struct SnapshotMaker {
     let begin: Slot
     /// That of the snapshot before; its unchanged parts are taken.
     let previous: SnapshotIndex?
+    /// Parts of one that failed, by their number.
+    let unfinished: [Int: SnapshotIndex.Part]
 
     private let attempt = UInt64.random(in: 0 ... .max)
     /// Of the pages that the remote had at `begin`.
@@ -27,15 +29,17 @@ struct SnapshotMaker {
 
     init(
         _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ access: RemoteAccess,
-        begin: Slot, tags: PageTags, previous: SnapshotIndex?
+        begin: Slot, tags: PageTags, previous: SnapshotIndex?,
+        unfinished: [Int: SnapshotIndex.Part]
     ) {
         (self.store, self.source, self.keys, self.access) = (store, source, keys, access)
-        (self.begin, self.tags, self.previous) = (begin, tags, previous)
+        (self.begin, self.tags) = (begin, tags)
+        (self.previous, self.unfinished) = (previous, unfinished)
         found = tags
     }
 
     /// Pages of a part.
-    private var pageCount: Int { max(1, ReplicaRecord.maximumPageByteCount / source.pageByteCount) }
+    private var pageCount: Int { ReplicaRecord.pageCountMax(pageByteCount: source.pageByteCount) }
 
     /// Whether there is a part for each page. What follows is in the records.
     var hasAll: Bool { parts.count * pageCount >= tags.count }
@@ -61,10 +65,12 @@ struct SnapshotMaker {
     func make() async throws -> Made {
         let numbers = numbers
         let digest = tags.digest(of: numbers, keys)
-        if let known = previous?.part(parts.count), known.digest == digest,
-            try await access.exists(known.name.name)
-        {
-            return Made(part: known, tags: nil, byteCount: 0)
+        let index = parts.count
+        for known in [previous?.part(index), unfinished[index]].compactMap(\.self)
+        where known.digest == digest {
+            if try await access.exists(known.name.name) {
+                return Made(part: known, tags: nil, byteCount: 0)
+            }
         }
         let (store, source) = (store, source)
         let pages = try await Store.offPool { cancellation in

@@ -115,4 +115,17 @@ import Testing
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: folder.path("proof")) == [])
     }
+
+    @Test func `an object that somebody else has deleted, with its folder, is deleted`()
+        async throws
+    {
+        let remote = try FolderRemote(folder.url.path)
+        for _ in 0..<2 {
+            _ = try await remote.create("snap/a/b/c", [1])
+            try await remote.delete("snap/a/b/c")
+            #expect(try await remote.names(withPrefix: "", after: "").isEmpty)
+            #expect(!FileManager.default.fileExists(atPath: folder.path("snap/a")))
+            try await remote.delete("snap/a/b/c")
+        }
+    }
 }

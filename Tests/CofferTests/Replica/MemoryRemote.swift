@@ -20,7 +20,7 @@ final class MemoryRemote: Remote {
         var now = Date(timeIntervalSince1970: 1_900_000_000)
         var readCount = 0
         var isDown = false
-        var deniesNextCreate = false
+        var isDenied: (@Sendable (String) -> Bool)?
     }
 
     private let defects: Defects
@@ -53,7 +53,12 @@ final class MemoryRemote: Remote {
     }
 
     /// Makes the next object, and answers that this is not allowed.
-    func denyAfterNextCreate() { state.withLock { $0.deniesNextCreate = true } }
+    func denyAfterNextCreate() { denyAfterCreate { _ in true } }
+
+    /// Makes the next object of such a name, and answers that this is not allowed.
+    func denyAfterCreate(_ isDenied: @escaping @Sendable (String) -> Bool) {
+        state.withLock { $0.isDenied = isDenied }
+    }
 
     func advance(_ seconds: TimeInterval) { state.withLock { $0.now += seconds } }
 
@@ -72,8 +77,8 @@ final class MemoryRemote: Remote {
                 state.objects[name] = bytes
             }
             if failure { throw CocoaError(.fileReadUnknown) }
-            if state.deniesNextCreate {
-                state.deniesNextCreate = false
+            if state.isDenied?(name) == true {
+                state.isDenied = nil
                 throw StoreError(.remoteDenied, "the clock of the caller is wrong")
             }
             return RemoteAnswer(creation, time: state.now)

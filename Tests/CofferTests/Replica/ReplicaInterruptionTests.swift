@@ -132,6 +132,25 @@ import Workload
         #expect(try await rowCount("copy") == 10)
     }
 
+    @Test(arguments: [false, true])
+    func `a first transfer whose last answer was lost is in the replica, and the next run goes on`(
+        hasChanged: Bool
+    ) async throws {
+        let store = try makeStore(megabytes: 1)
+        try await store.replicate(to: remote, options).close()
+        try fill(store, 1)
+        // The object is made. Only the end of the run finds out.
+        remote.denyAfterCreate { $0 == Slot(term: 2, number: 1).name }
+        await expect(.remoteDenied) { _ = try await store.replicate(to: remote, options) }
+        if hasChanged { try fill(store, 1) }
+        var next = options
+        next.sleep = { _ in throw CancellationError() }
+        let replica = try await store.replicate(to: remote, next)
+        try await replica.close()
+        try await store.close()
+        #expect(try await rowCount("copy") == (hasChanged ? 3 : 2))
+    }
+
     @Test func `after a crash in the middle of a transfer only the pages that differ are sent`()
         async throws
     {

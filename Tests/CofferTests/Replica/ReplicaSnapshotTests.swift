@@ -10,6 +10,12 @@ import Workload
 @Suite(.againstHanging, .onOwnThreads) struct ReplicaSnapshotTests {
     private let folder: TemporaryFolder
     private let remote = MemoryRemote()
+    /// How far the clocks were put forward.
+    private let days = Days()
+
+    private final class Days: Sendable {
+        let count = Mutex(0)
+    }
 
     init() throws {
         folder = try TemporaryFolder()
@@ -21,6 +27,10 @@ import Workload
         options.owner = "tests"
         options.patience.sleep = { _ in await Task.yield() }
         options.sleep = { _ in throw CancellationError() }
+        let start = ContinuousClock.now
+        options.currentInstant = { [days] in
+            start + .seconds(86_500) * days.count.withLock(\.self)
+        }
         return options
     }
 
@@ -73,6 +83,7 @@ import Workload
     /// Lets a day go by, and makes a snapshot.
     private func nextDay(_ replica: Replica) async throws -> Bool {
         remote.advance(86_500)
+        days.count.withLock { $0 += 1 }
         // Nobody else would ask an idle replica's remote for the time.
         _ = try await replica.reader.access.exists(ReplicaDescription.name)
         try await replica.caughtUp()
@@ -95,7 +106,7 @@ import Workload
         var model: [ReplicaPosition: [Int]] = [:]
         var next = 0
         var snapshotCount = 0
-        for day in 1...14 {
+        for day in 1...16 {
             var taking = options
             // On some days the owner of before was killed.
             taking.takesOverFrom = "tests"
@@ -124,6 +135,15 @@ import Workload
             try await restore("copy", at: .position(position))
             removeStore(folder.path("copy"))
         }
+        let commits = try await history().commits
+        for commit in commits {
+            let report = try await restore("copy", at: .time(commit.date))
+            // The estimates of the remote's time differ by some milliseconds within a day.
+            let before = commits.last { $0.date < commit.date - 3600 }
+            #expect(report.time <= commit.date)
+            if let before { #expect(report.position >= before.position) }
+            removeStore(folder.path("copy"))
+        }
         let newest = try #require(model.keys.max())
         #expect(try await restoredNumbers("copy", at: .newest) == model[newest])
         // A position that was kept elsewhere, and is not kept here any more, is in the past.
@@ -148,13 +168,12 @@ import Workload
         }
     }
 
-    @Test(arguments: [0, 3600])
-    func `a snapshot beside commits has the store of its last commit`(interval: Int) async throws {
+    @Test(arguments: [false, true])
+    func `a snapshot beside commits has the store of its last commit`(
+        hasPasses: Bool
+    ) async throws {
         let store = try makeStore()
         try insert(0..<17, 1_000_000, in: store)
-        var options = options
-        // With 0 a pass follows each part.
-        options.interval = .seconds(interval)
         let isOver = Mutex(false)
         let replica = try await store.replicate(to: remote, options)
         let writer = Task.detached {
@@ -168,9 +187,13 @@ import Workload
                     if some % 10 == 0 { try tx.execute("DELETE FROM t WHERE v % 17 = 7") }
                 }
                 number += 1
+                if hasPasses { try await replica.caughtUp() }
             }
         }
-        for _ in 0..<2 { #expect(try await nextDay(replica)) }
+        for number in [1_000_000, 1_000_001] {
+            try insert([number], 10, in: store)
+            #expect(try await nextDay(replica))
+        }
         isOver.withLock { $0 = true }
         try await writer.value
         let expected = try numbers(in: store)
@@ -256,6 +279,29 @@ import Workload
         await expect(.remoteDamaged) { try await restore("copy") }
     }
 
+    @Test func `a snapshot that fails is told, and the next one sends only what is missing`()
+        async throws
+    {
+        let store = try makeStore()
+        try insert(0..<17, 1_000_000, in: store)
+        let replica = try await store.replicate(to: remote, options)
+        remote.denyAfterCreate { $0.hasSuffix("/00000001") }
+        await expect(.remoteDenied) { _ = try await nextDay(replica) }
+        #expect(try await replica.maintain() == false)
+        #expect((await replica.status.snapshotFailure?.error as? StoreError)?.code == .remoteDenied)
+        #expect(await replica.status.failure == nil)
+        let sent = names("snap/")
+        #expect(sent.count == 2)
+        #expect(try await nextDay(replica))
+        #expect(await replica.status.snapshotFailure == nil)
+        // The first is taken, and nobody knew that the second was there.
+        #expect(names("snap/").count == 4 && names("snap/").contains(sent[0]))
+        try await replica.close()
+        try await store.close()
+        let report = try await restore("copy")
+        #expect(report.damage == nil && report.copy.rowCount == 17)
+    }
+
     // MARK: Deleting
 
     @Test func `what is not kept is deleted a day later, and no mark, takeover or beginning is`()
@@ -275,6 +321,16 @@ import Workload
         }
         try await store.close()
         let before = remote.objects
+        // A record that a remote denies for a moment costs no snapshot its parts.
+        let record = try #require(
+            before.keys.sorted().last { name in
+                guard let slot = Slot(name: name), let bytes = before[name] else { return false }
+                return (try? RecordHeader(bytes, at: slot))?.kind == .snapshot
+            })
+        remote.objects[record] = nil
+        await expect(.remoteDamaged) { _ = try await remote.purge(key: .numbered(1)) }
+        #expect(remote.objects.count == before.count - 1)
+        remote.objects[record] = before[record]
         // The snapshot of the last day has left out some. That is not a day ago.
         let first = try await remote.purge(key: .numbered(1))
         remote.advance(86_400)

@@ -16,7 +16,7 @@ import Testing
         }
         isWriting.wait()
         for name in ["sent 1", "sent 2", "failed", "sent 3", "sent 4", "stopped"] {
-            lines.add(isReplaceable: name.hasPrefix("sent")) {
+            lines.add(name.hasPrefix("sent") ? "sent" : nil) {
                 written.withLock { $0.append(name) }
             }
         }

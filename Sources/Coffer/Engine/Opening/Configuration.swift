@@ -262,6 +262,7 @@ public struct Configuration: Sendable {
     /// | error | verification found damage | `pages` |
     /// | notice | replica begins | `remote`, `position` |
     /// | warning | replica cannot be brought up to date, once an hour | `remote`, `code`, `age` |
+    /// | warning | replica has no new snapshot | `remote`, `code` |
     /// | notice | replica has everything again | `remote` |
     /// | error | replica has ended | `remote`, `code` |
     /// | debug | replica closed | `remote` |

@@ -4,7 +4,8 @@ import Synchronization
 /// Writes lines on a thread of its own, so that a reader that stalls does not hold up the caller.
 final class EventLines: Sendable {
     private struct Line {
-        let isReplaceable: Bool
+        /// Of lines of which only the last one matters; `nil` for one that is always written.
+        let kind: String?
         let write: @Sendable () -> Void
     }
 
@@ -13,12 +14,12 @@ final class EventLines: Sendable {
 
     /// Adds a line behind those that wait.
     ///
-    /// - Parameter isReplaceable: Whether the next such line says all that this one says: then it
-    ///   takes the place of this one, if nobody has read that yet.
-    func add(isReplaceable: Bool = false, _ write: @escaping @Sendable () -> Void) {
-        let line = Line(isReplaceable: isReplaceable, write: write)
+    /// - Parameter kind: Names lines of which the next one says all that this one says: it takes
+    ///   the place of this one, if that is the last and nobody has read it yet.
+    func add(_ kind: String? = nil, _ write: @escaping @Sendable () -> Void) {
+        let line = Line(kind: kind, write: write)
         let isReplaced = waiting.withLock { waiting in
-            if isReplaceable, waiting.last?.isReplaceable == true {
+            if let kind, waiting.last?.kind == kind {
                 waiting[waiting.count - 1] = line
                 return true
             }
@@ -31,6 +32,10 @@ final class EventLines: Sendable {
         }
     }
 
-    /// Waits until all lines are written.
-    func finish() { queue.sync {} }
+    /// Waits until all lines are written, for so long at most.
+    func finish(within time: DispatchTimeInterval = .seconds(5)) {
+        let isDone = DispatchSemaphore(value: 0)
+        queue.async { isDone.signal() }
+        _ = isDone.wait(timeout: .now() + time)
+    }
 }

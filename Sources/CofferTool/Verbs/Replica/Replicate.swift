@@ -15,7 +15,9 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
 
             Once a day a snapshot of all pages is made, from which a restore begins; only parts \
             that have changed are sent. Every commit since the seventh newest snapshot is kept, \
-            and 30 snapshots. A day later, what is not kept is deleted from the remote.
+            and 30 snapshots. What a snapshot leaves out can be restored no longer, and is deleted \
+            after a day with the next snapshot. Give each run the same options: a larger number \
+            later brings nothing back. If a snapshot fails, commits are sent all the same.
 
             Give each store a remote of its own: a folder, or a prefix in a bucket. It is proven \
             first: it must refuse to create an object twice. One owner writes to it. After a crash \
@@ -60,13 +62,15 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
 
     @Option(
         help: ArgumentHelp(
-            "The name of this owner; the default is the name of the machine and the path. A clone "
-                + "of a machine needs another one.", valueName: "name"))
+            "The name of this owner; the default is the name of the machine and the path. Set it "
+                + "where that changes, as in a container; a clone of a machine needs another one.",
+            valueName: "name"))
     var owner: String?
 
     @Option(
         help: ArgumentHelp(
-            "Take over from the owner of this name, which can replicate no longer then.",
+            "Take over from the owner of this name, which can replicate no longer then. With the "
+                + "own name, a run after a crash does not wait.",
             valueName: "name"))
     var takeOverFrom: String?
 
@@ -117,10 +121,11 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         let transfer = output.reporter("replicate", unit: "bytes")
         options.progress = { progress in
             // A bar for less than a record would only flicker.
-            if progress.byteCountTotal > ReplicaProgress.step {
+            guard progress.byteCountTotal > ReplicaProgress.step else { return }
+            events.lines.add("progress") {
                 transfer.update(progress.sentByteCount, of: progress.byteCountTotal)
+                if progress.sentByteCount >= progress.byteCountTotal { transfer.finish() }
             }
-            if progress.sentByteCount >= progress.byteCountTotal { transfer.finish() }
         }
         defer { events.finish() }
         return try await Signals.serving { [once, options] in
@@ -131,8 +136,8 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             }
             await events.isReady(replica)
             if once {
-                // Everything is sent. The next run makes up for a snapshot that fails.
-                do { try await replica.maintain() } catch { events.failed(error) }
+                // Everything is sent. A snapshot that fails is told, and made by the next run.
+                _ = try? await replica.maintain()
             } else {
                 try await Self.follow(replica, events, options.interval)
             }

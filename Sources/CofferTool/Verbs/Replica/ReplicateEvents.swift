@@ -32,7 +32,7 @@ final class ReplicateEvents: Sendable {
     private let remote: String
     private let output: OutputOptions
     private let isService: Bool
-    private let lines = EventLines()
+    let lines = EventLines()
     private let state = Mutex(State())
 
     private struct State {
@@ -103,7 +103,8 @@ final class ReplicateEvents: Sendable {
         let (isSent, isRecovered) = state.withLock { state in
             let isSent = state.position != status.position
             state.position = status.position
-            let isRecovered = status.failure == nil && state.failure != nil
+            let isRecovered =
+                status.failure == nil && status.snapshotFailure == nil && state.failure != nil
             if isRecovered { state.failure = nil }
             return (isSent, isRecovered)
         }
@@ -116,7 +117,7 @@ final class ReplicateEvents: Sendable {
         return nil
     }
 
-    /// Waits until everything before is told.
+    /// Waits until everything before is told, some seconds at most.
     ///
     /// - Returns: The report of the run.
     func stopped(_ replica: Replica) async throws -> ReplicateEvent {
@@ -126,7 +127,7 @@ final class ReplicateEvents: Sendable {
         return event(isService ? .stopped : .sent, position)
     }
 
-    /// Waits until everything is told.
+    /// Waits until everything is told, some seconds at most: a reader may have stalled.
     func finish() { lines.finish() }
 
     private func event(
@@ -143,7 +144,7 @@ final class ReplicateEvents: Sendable {
     ) {
         guard writesLines else { return }
         let event = event(kind, position, failure)
-        lines.add(isReplaceable: kind == .sent) { [output] in
+        lines.add(kind == .sent ? "sent" : nil) { [output] in
             // If nobody reads it any more, the replica goes on.
             Terminal.warning { try output.print(event) }
         }

@@ -16,8 +16,9 @@ struct RetentionOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Keep every commit since the snapshot of this number, counted back from the newest: 7 "
-                + "without this option.", valueName: "count"))
+            "Keep every commit since the oldest of so many snapshots, the newest included: 7 without "
+                + "this option. Of the time before, only the snapshots are kept.",
+            valueName: "count"))
     var keepCommitsSince = ReplicaOptions().keptHistorySnapshotCount
 
     @Flag(help: "Delete nothing: coffer replica purge does, with other credentials.")
@@ -29,6 +30,11 @@ struct RetentionOptions: ParsableArguments {
         }
         guard keepSnapshots >= 2, keepCommitsSince >= 2 else {
             throw ValidationError("Keep at least 2 snapshots, and the commits since the second.")
+        }
+        guard keepCommitsSince <= keepSnapshots else {
+            throw ValidationError(
+                "Commits are kept since a snapshot that is kept: --keep-commits-since is at most "
+                    + "--keep-snapshots, which is \(keepSnapshots).")
         }
     }
 
