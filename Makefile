@@ -31,6 +31,7 @@ help: ## this list
 	@echo 'ENGINE=4          build, test, demo, guards, bench-…: with SQLCipher 4 where the system has 3.x'
 	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names;'
 	@echo '                  guards, proof: their names'
+	@echo 'SKIP=<pattern>    test: without the tests whose names match'
 	@echo 'SERVERS=1         demo: a replica in the bucket of a storage service too'
 	@echo 'LONG=1            test, proof: the long ones too'
 
@@ -73,7 +74,8 @@ openssl:
 
 test: setup data python-sqlcipher openssl ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) COFFER_TEST_ENGINE=$(ENGINE) $(roomy) \
-		swift test $(scratch) $(quick) $(few) $(if $(FILTER),--filter '$(FILTER)')
+		swift test $(scratch) $(quick) $(few) $(if $(FILTER),--filter '$(FILTER)') \
+		$(if $(SKIP),--skip '$(SKIP)')
 
 demo: setup data ## run the example programs, built for release
 	@echo 'Building the Examples for release; the first time takes some minutes.'
