@@ -11,7 +11,7 @@ import Foundation
 /// Commits go on while a snapshot is made, so its parts are of several moments. The records after
 /// `begin` make them one: from `end` on, parts and records give the file.
 struct SnapshotIndex: Codable, Equatable, Sendable {
-    /// A record: its pages and those of all before are in the parts, unless a later record has them.
+    /// A record: the pages of it and of all before are in the parts, unless a later one has them.
     let begin: Slot
     /// The first commit that can be restored from the snapshot.
     let end: Slot

@@ -306,7 +306,8 @@ struct ReplicaRestoration {
     private func notKept(_ position: ReplicaPosition) -> StoreError {
         StoreError(
             .notFound,
-            "the replica at \(access.remote.place) does not keep the commit at \(position) any more",
+            "the replica at \(access.remote.place) does not keep the commit at \(position) any "
+                + "more",
             hint: "List those that it keeps, and choose one of them.")
     }
 

@@ -355,7 +355,8 @@ import Testing
                 "import", store.path, "-", "--format", "csv", "--table", "t", "--progress", "json",
                 "--raw-key-fd", "3",
             ], descriptors: [3: Tool.key(1)])
-        try tool.write(Data(("a\n" + String(repeating: "0123456789abcdefghij\n", count: 60_000)).utf8))
+        let line = "0123456789abcdefghij\n"
+        try tool.write(Data(("a\n" + String(repeating: line, count: 60_000)).utf8))
         // The import is in the middle of its transaction, and waits for more.
         try tool.waitForError("\"done\"")
         tool.send(SIGINT)

@@ -16,9 +16,9 @@ struct ReplicaChecks: ParsableCommand {
             abstract: "Checks whether a remote is fit for a replica.",
             discussion: """
                 Creates some objects below proof/, lets several race for one name, reads them and \
-                deletes them again. Warns of objects that are of no replica. A service that overwrites an object, although it was asked to \
-                create it, is unfit: two machines would destroy each other's records. No secret \
-                of a store is needed.
+                deletes them again. Warns of objects that are of no replica. A service that \
+                overwrites an object, although it was asked to create it, is unfit: two machines \
+                would destroy each other's records. No secret of a store is needed.
 
                 EXAMPLES
                   coffer replica check /mnt/backups/notes

@@ -56,7 +56,8 @@ struct ReplicaRestoreResult: Report {
                 ("content", CopyResult.content(tableCount, rowCount, pageCount)),
                 (
                     "proof",
-                    "no record up to there is missing, each page authenticated, the structure checked"
+                    "no record up to there is missing, each page authenticated, the structure "
+                        + "checked"
                 ),
             ]
     }

@@ -16,8 +16,8 @@ struct RetentionOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Keep every commit since the oldest of so many snapshots, the newest included: 7 without "
-                + "this option. Of the time before, only the snapshots are kept.",
+            "Keep every commit since the oldest of so many snapshots, the newest included: 7 "
+                + "without this option. Of the time before, only the snapshots are kept.",
             valueName: "count"))
     var keepCommitsSince = ReplicaOptions().keptHistorySnapshotCount
 
