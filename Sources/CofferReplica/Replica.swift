@@ -46,11 +46,13 @@ public actor Replica {
     private var pass: Pass?
     /// The snapshot that is being made.
     private var maker: SnapshotMaker?
-    private var maintenance: Task<Void, any Error>?
+    private var maintenance: Task<Bool, any Error>?
     /// The last snapshot; `nil` until it was looked for, or made.
     private var lastSnapshot: LastSnapshot?
-    /// After a snapshot that failed: the next one is not begun before.
-    private var nextSnapshot: ContinuousClock.Instant?
+    /// After a failure of it: nothing is tried before.
+    private var nextTry: ContinuousClock.Instant?
+    /// Whether what the last snapshot allows to be deleted may still be there.
+    private var isDeletionDue = false
     private var snapshotFailure: (any Error)?
     /// The parts of a snapshot that failed, by their number: the next one takes those that fit.
     private var unfinished: [Int: SnapshotIndex.Part] = [:]
@@ -155,7 +157,7 @@ public actor Replica {
         maker = nil
         if let maintenance {
             maintenance.cancel()
-            try? await maintenance.valueUnlessCancelled()
+            _ = try? await maintenance.valueUnlessCancelled()
         }
         try await sendAll()
         let writer = writer
@@ -311,33 +313,46 @@ public actor Replica {
     @discardableResult
     public func maintain() async throws -> Bool {
         guard !isClosing, end == nil else { throw end ?? Self.closed }
-        guard maintenance == nil, try await isSnapshotDue(), maintenance == nil, !isClosing else {
-            return false
-        }
-        let former = await writer.snapshot
-        guard maintenance == nil, !isClosing else { return false }
+        guard maintenance == nil else { return false }
+        if let nextTry, nextTry > options.currentInstant() { return false }
         let task = Task {
             defer { (maintenance, maker) = (nil, nil) }
-            nextSnapshot = options.currentInstant() + Self.snapshotPause
             do {
-                try await makeSnapshot()
+                return try await maintainNow()
             } catch {
-                if !isClosing, !(error is CancellationError) { health.snapshotFailed(error) }
+                nextTry = options.currentInstant() + Self.pauseOfTries
+                if !isClosing, !(error is CancellationError) { health.maintenanceFailed(error) }
                 throw error
             }
-            nextSnapshot = nil
-            health.snapshotSucceeded()
         }
         maintenance = task
-        try await task.valueUnlessCancelled()
-        return await writer.snapshot != former
+        return try await task.valueUnlessCancelled()
     }
 
-    /// How long the parts of a snapshot that failed are not sent again.
-    private static let snapshotPause = Duration.seconds(3600)
+    private func maintainNow() async throws -> Bool {
+        let isDue = try await isSnapshotDue()
+        if isDue {
+            try await makeSnapshot()
+            isDeletionDue = options.deletes
+        }
+        if isDeletionDue {
+            let retention = Retention(reader: maintenanceReader, end: await writer.snapshot)
+            if let index = lastSnapshot?.index, index.kept.isEmpty {
+                // Parts of runs that ended before their first snapshot did.
+                _ = try await retention.deleteParts(
+                    before: index.begin, but: Set(index.parts.map(\.name)))
+            }
+            _ = try await retention.run()
+            isDeletionDue = false
+        }
+        if isDue { health.maintained() }
+        return isDue
+    }
+
+    /// How long nothing is tried again after a failure.
+    private static let pauseOfTries = Duration.seconds(3600)
 
     private func isSnapshotDue() async throws -> Bool {
-        if let nextSnapshot, nextSnapshot > options.currentInstant() { return false }
         let last: LastSnapshot
         if let lastSnapshot {
             last = lastSnapshot
@@ -369,17 +384,12 @@ public actor Replica {
     private func makeSnapshot() async throws {
         // Between two passes `tags` are of the last record.
         repeat { try await sendAll() } while pass != nil
-        guard !isClosing, let position else { return }
+        try Task.checkCancellation()
+        guard let position else { return }
         snapshotFailure = nil
         maker = SnapshotMaker(
             store, source, keys, maintenanceReader.access, begin: position.slot, tags: tags,
             previous: lastSnapshot?.index, unfinished: unfinished)
-        if await writer.snapshot == nil {
-            // Those of runs that ended before their first snapshot did.
-            let needed = Set(unfinished.values.map(\.name))
-            _ = try await Retention(reader: maintenanceReader, end: nil)
-                .deleteParts(before: position.slot, but: needed)
-        }
         while let maker, !maker.hasAll {
             try Task.checkCancellation()
             let made = try await maker.make()
@@ -391,10 +401,6 @@ public actor Replica {
         try await sendAll()
         if let snapshotFailure { throw snapshotFailure }
         unfinished = [:]
-        if options.deletes {
-            let snapshot = await writer.snapshot
-            _ = try await Retention(reader: maintenanceReader, end: snapshot).run()
-        }
     }
 
     /// Ends a snapshot after a pass that began when all parts were made. The pass does not fail

@@ -106,14 +106,20 @@ struct ReplicaBeginning {
         if last?.describes(state.tags) == true { return state }
         let search = HistorySearch(
             reader: reader, end: end.last.slot, index: try await reader.index(upTo: end.last))
-        guard let position = try await search.position(of: state.tags) else {
+        let slots = try await search.slots(of: state.tags)
+        guard let slot = slots.last else {
             guard let last else { return nil }
             let kept = PageTagFile(beside: source.path, of: reader.keys)
                 .tags(count: Int(last.pageCount), reader.keys)
             guard let kept, last.describes(kept) else { return nil }
             return FileState(tags: kept, version: nil)
         }
-        if position == options.keepsFileAt { return nil }
+        if let kept = options.keepsFileAt, slots.contains(kept.slot),
+            try await search.position(at: kept.slot) == kept
+        {
+            return nil
+        }
+        let position = try await search.position(at: slot)
         throw StoreError(
             .remoteAhead,
             "\(source.path) is as it was at \(position), and the replica at "

@@ -35,17 +35,24 @@ final class ReplicaHealth: Sendable {
     /// When the remote last had everything that was committed; `nil` if it never had.
     var sentDate: Date? { state.withLock(\.sentDate) }
 
-    /// Why the last snapshot failed; `nil` if it did not.
+    /// Why the last snapshot, or the deletion after it, failed; `nil` if neither did.
     var snapshotFailure: ReplicaFailure? { state.withLock(\.snapshotFailure) }
 
-    func snapshotFailed(_ error: any Error) {
+    /// A snapshot failed, or the deletion after it. Commits are sent all the same.
+    func maintenanceFailed(_ error: any Error) {
         let failure = ReplicaFailure(date: options.currentDate(), error: error)
         state.withLock { $0.snapshotFailure = failure }
         reports.snapshotFailed(error)
-        options.failed(error)
+        guard let known = error as? StoreError else { return options.failed(error) }
+        options.failed(
+            StoreError(
+                known.code,
+                "commits are sent, but a snapshot or the deletion after it failed: "
+                    + known.message,
+                hint: known.hint, cause: known))
     }
 
-    func snapshotSucceeded() { state.withLock { $0.snapshotFailure = nil } }
+    func maintained() { state.withLock { $0.snapshotFailure = nil } }
 
     func failed(_ error: any Error) {
         let date = options.currentDate()

@@ -20,8 +20,9 @@ public struct ReplicaStatus: Sendable {
     public let sentDate: Date?
     /// The last failure since then; `nil` if there is none.
     public let failure: ReplicaFailure?
-    /// Why the last snapshot failed, although commits are sent; `nil` if it did not. Restores take
-    /// longer and nothing is deleted until one succeeds. Another try follows in an hour.
+    /// Why the last snapshot, or the deletion after it, failed, although commits are sent; `nil` if
+    /// neither did. Restores take longer, and nothing is deleted, until one succeeds. Another try
+    /// follows in an hour.
     public let snapshotFailure: ReplicaFailure?
     /// Why the replication has ended; `nil` while it goes on.
     public let end: StoreError?

@@ -8,15 +8,21 @@ struct HistorySearch {
     /// Of the last snapshot; `nil` if there is none.
     let index: SnapshotIndex?
 
-    /// The last position at which the file had these pages; `nil` if it never had.
+    /// The records after which the file had these pages, in their order.
     ///
     /// - Complexity: As `LogSummaries.readAll`.
-    func position(of tags: PageTags) async throws -> ReplicaPosition? {
-        var found: Slot?
+    func slots(of tags: PageTags) async throws -> [Slot] {
+        var found: [Slot] = []
         try await LogSummaries(reader: reader, end: end).readAll(index) { slot, header, record in
-            if header.kind == .segment, record.describes(tags) { found = slot }
+            // A term that goes on begins with the file as it was.
+            if [.segment, .begin].contains(header.kind), record.describes(tags) {
+                found.append(slot)
+            }
         }
-        guard let found else { return nil }
-        return ReplicaPosition(found, try await reader.existing(found).sealed.hash)
+        return found
+    }
+
+    func position(at slot: Slot) async throws -> ReplicaPosition {
+        ReplicaPosition(slot, try await reader.existing(slot).sealed.hash)
     }
 }

@@ -125,15 +125,17 @@ final class RemoteAccess: Sendable {
     private func asking<T>(_ work: () async throws -> T) async throws -> T {
         var pause = patience.firstPause
         var waited = Duration.zero
-        let beginning = ContinuousClock.now
+        var firstFailure: ContinuousClock.Instant?
         while true {
             do {
                 return try await work()
             } catch {
                 guard Self.mayPass(error) else { throw error }
                 patience.failed(error)
-                if let limit = limit.withLock(\.self), max(waited, .now - beginning) + pause > limit
-                {
+                // A request that has timed out is tried once more, however long it took.
+                let elapsed = .now - (firstFailure ?? .now)
+                firstFailure = firstFailure ?? .now
+                if let limit = limit.withLock(\.self), max(waited, elapsed) + pause > limit {
                     throw error
                 }
                 try await patience.sleep(pause)

@@ -112,14 +112,16 @@ struct ReplicaRestoration {
                 // No commit of it ended: what came before it counts.
                 last = min(last, Slot(term: term - 1, number: .max))
             case .snapshot(let kept):
-                if case .time(let limit) = moment.kind, kept.moment > limit,
-                    try await reader.existing(kept.end).record.moment > limit
-                {
-                    continue
-                }
+                // Of the time before the whole history, nothing follows a snapshot: another one
+                // does not give the commit of one that is damaged.
+                let isAlone = kept.end < index?.whole?.end ?? .first
+                if isAlone, let damage { throw damage }
                 do {
-                    // Of the time before the whole history, nothing follows a snapshot.
-                    let isAlone = kept.end < index?.whole?.end ?? .first
+                    if case .time(let limit) = moment.kind, kept.moment > limit,
+                        try await reader.existing(kept.end).record.moment > limit
+                    {
+                        continue
+                    }
                     found = try await fill(
                         file, chain, of: kept, to: isAlone ? min(last, kept.end) : last, reader,
                         pageByteCount)

@@ -302,6 +302,39 @@ import Workload
         #expect(report.damage == nil && report.copy.rowCount == 17)
     }
 
+    @Test
+    func `damage after a snapshot is an error, and no snapshot of weeks ago stands in for it`()
+        async throws
+    {
+        let store = try makeStore()
+        var options = options
+        (options.keptSnapshotCount, options.keptHistorySnapshotCount) = (4, 2)
+        let replica = try await store.replicate(to: remote, options)
+        for day in 1...5 {
+            try insert([day], 3000, in: store)
+            #expect(try await nextDay(replica))
+        }
+        try insert([6], 3000, in: store)
+        let last = try await replica.caughtUp()
+        try await replica.close()
+        try await store.close()
+        let record = try #require(remote.objects[last.slot.name])
+        remote.objects[last.slot.name] = Array(record.dropLast())
+        await expect(.remoteDamaged) { try await restore("copy") }
+        await expect(.remoteDamaged) { try await restore("copy", at: .time(.distantFuture)) }
+        remote.objects[last.slot.name] = record
+        #expect(try await restoredNumbers("copy", at: .newest) == Array(1...6))
+        // One that is kept without the commits around it, and is put back, is an old copy.
+        let old = try #require(try await history().commits.first)
+        try await restore("store2.db", at: .position(old.position))
+        let copy = try open("store2.db")
+        await expect(.remoteAhead) { _ = try await copy.replicate(to: remote, options) }
+        var keeping = options
+        keeping.keepsFileAt = old.position
+        try await copy.replicate(to: remote, keeping).close()
+        try await copy.close()
+    }
+
     // MARK: Deleting
 
     @Test func `what is not kept is deleted a day later, and no mark, takeover or beginning is`()

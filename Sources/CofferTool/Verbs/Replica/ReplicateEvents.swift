@@ -39,6 +39,8 @@ final class ReplicateEvents: Sendable {
         var position: ReplicaPosition?
         /// The failure that lasts: its message, and when it was told.
         var failure: (message: String, time: ContinuousClock.Instant)?
+        /// Whether commits could not be sent.
+        var isDown = false
     }
 
     /// How long a failure that lasts is not told again.
@@ -103,9 +105,11 @@ final class ReplicateEvents: Sendable {
         let (isSent, isRecovered) = state.withLock { state in
             let isSent = state.position != status.position
             state.position = status.position
+            if status.failure != nil { state.isDown = true }
             let isRecovered =
-                status.failure == nil && status.snapshotFailure == nil && state.failure != nil
-            if isRecovered { state.failure = nil }
+                status.failure == nil && state.failure != nil
+                && (state.isDown || status.snapshotFailure == nil)
+            if isRecovered { (state.failure, state.isDown) = (nil, false) }
             return (isSent, isRecovered)
         }
         if isRecovered {
