@@ -218,8 +218,9 @@ struct ReplicaRestoration {
         var readCount = 0
         // Pages of a commit that has not ended yet, if an earlier one may have to stay.
         var pending: PageSpool?
+        // What is after it may be damaged, or not kept.
+        let chain = RecordChain(reader: chain.reader, end: min(last, chain.end))
         try await chain.follow(from: first) { found in
-            guard found.slot <= last else { return false }
             // The remote may answer the same question in two ways.
             if let atLeast, found.slot == atLeast.slot { try require(atLeast, isOf: found.sealed) }
             let record = found.record

@@ -318,10 +318,14 @@ import Workload
         let last = try await replica.caughtUp()
         try await replica.close()
         try await store.close()
+        // A moment before the damage does not need what is damaged.
+        let before = try #require(try await history().commits.last { $0.position < last })
         let record = try #require(remote.objects[last.slot.name])
         remote.objects[last.slot.name] = Array(record.dropLast())
         await expect(.remoteDamaged) { try await restore("copy") }
         await expect(.remoteDamaged) { try await restore("copy", at: .time(.distantFuture)) }
+        let earlier = try await restoredNumbers("copy", at: .position(before.position))
+        #expect(earlier == Array(1...5))
         remote.objects[last.slot.name] = record
         #expect(try await restoredNumbers("copy", at: .newest) == Array(1...6))
         // One that is kept without the commits around it, and is put back, is an old copy.
