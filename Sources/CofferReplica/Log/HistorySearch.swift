@@ -8,18 +8,20 @@ struct HistorySearch {
     /// Of the last snapshot; `nil` if there is none.
     let index: SnapshotIndex?
 
-    /// The records after which the file had these pages, in their order.
+    /// The records after which the file had these pages: beginnings of terms first, then commits,
+    /// each in their order.
     ///
     /// - Complexity: As `LogSummaries.readAll`.
     func slots(of tags: PageTags) async throws -> [Slot] {
-        var found: [Slot] = []
+        var begins: [Slot] = []
+        var commits: [Slot] = []
         try await LogSummaries(reader: reader, end: end).readAll(index) { slot, header, record in
             // A term that goes on begins with the file as it was.
-            if [.segment, .begin].contains(header.kind), record.describes(tags) {
-                found.append(slot)
-            }
+            guard record.describes(tags) else { return }
+            if header.kind == .begin { begins.append(slot) }
+            if header.kind == .segment { commits.append(slot) }
         }
-        return found
+        return begins + commits
     }
 
     func position(at slot: Slot) async throws -> ReplicaPosition {
