@@ -182,21 +182,19 @@ struct ReplicaRestoration {
         _ file: ReplicaTarget, _ chain: RecordChain, of snapshot: SnapshotIndex.Kept,
         to last: Slot, _ reader: LogReader, _ pageByteCount: Int
     ) async throws -> Commit? {
-        var count = 0
         let total = Int(try await reader.existing(snapshot.record).record.pageCount)
-        try await SnapshotParts(reader: reader, index: try await reader.index(at: snapshot.record))
-            .readAll { pages in
-                for page in pages {
-                    guard page.bytes.count == pageByteCount, page.number > 0 else {
-                        throw inconsistent(snapshot.record)
-                    }
-                    try file.write(page.bytes, at: Int(page.number))
-                }
+        let parts = SnapshotParts(
+            reader: reader, index: try await reader.index(at: snapshot.record))
+        var (partCount, count) = (0, 0)
+        while case let some = try await parts.pages(from: partCount), !some.isEmpty {
+            for pages in some {
+                try write(pages, of: snapshot, to: file, pageByteCount)
                 count += pages.count
-                progress?(
-                    CopyProgress(
-                        step: .copyingPages, count: count, countTotal: max(count, total)))
             }
+            partCount += some.count
+            progress?(
+                CopyProgress(step: .copyingPages, count: count, countTotal: max(count, total)))
+        }
         var first: Commit?
         if snapshot.end == snapshot.begin {
             let found = try await reader.existing(snapshot.end)
@@ -208,6 +206,18 @@ struct ReplicaRestoration {
             pageByteCount)
         // The time of a commit in between may be later, by a clock that was wrong.
         return found.flatMap { $0.position.slot >= snapshot.end ? $0 : nil }
+    }
+
+    private func write(
+        _ pages: [ReplicaRecord.Page], of snapshot: SnapshotIndex.Kept, to file: ReplicaTarget,
+        _ pageByteCount: Int
+    ) throws(StoreError) {
+        for page in pages {
+            guard page.bytes.count == pageByteCount, page.number > 0 else {
+                throw inconsistent(snapshot.record)
+            }
+            try file.write(page.bytes, at: Int(page.number))
+        }
     }
 
     private func fill(

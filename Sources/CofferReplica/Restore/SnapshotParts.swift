@@ -8,26 +8,22 @@ struct SnapshotParts {
     /// How many parts are read at the same time.
     private static let readAheadCount = 4
 
-    /// Calls `visit` with the pages of each part, in the order of the parts.
+    /// The pages of some parts from one on, in their order; empty after the last part.
     ///
+    /// - Parameter first: The number of the first part, from 0.
     /// - Throws: `.remoteDamaged` if a part is missing, or is not the one that the snapshot has;
-    ///   errors of the remote and of `visit`.
-    func readAll(_ visit: ([ReplicaRecord.Page]) async throws -> Void) async throws {
-        let parts = index.parts
-        for start in stride(from: 0, to: parts.count, by: Self.readAheadCount) {
-            let some = parts[start..<min(start + Self.readAheadCount, parts.count)]
-            let pages = try await withThrowingTaskGroup(
-                of: (Int, [ReplicaRecord.Page]).self
-            ) { group in
-                for part in some {
-                    group.addTask { (part.name.index, try await self.pages(of: part)) }
-                }
-                return try await group.reduce(into: [Int: [ReplicaRecord.Page]]()) { all, one in
-                    all[one.0] = one.1
-                }
+    ///   errors of the remote.
+    func pages(from first: Int) async throws -> [[ReplicaRecord.Page]] {
+        let numbers = first..<min(first + Self.readAheadCount, max(first, index.partCount))
+        let pages = try await withThrowingTaskGroup(of: (Int, [ReplicaRecord.Page]).self) { group in
+            for part in numbers.compactMap(index.part) {
+                group.addTask { (part.name.index, try await self.pages(of: part)) }
             }
-            for part in some { try await visit(pages[part.name.index] ?? []) }
+            return try await group.reduce(into: [Int: [ReplicaRecord.Page]]()) { all, one in
+                all[one.0] = one.1
+            }
         }
+        return numbers.map { pages[$0] ?? [] }
     }
 
     private func pages(of part: SnapshotIndex.Part) async throws -> [ReplicaRecord.Page] {
