@@ -37,34 +37,24 @@ struct RecordChain {
         }
     }
 
-    /// Some records from a slot on, as many as exist of its term. One that cannot be read is told
-    /// when its turn comes: an earlier moment does not need it.
+    /// Some records from a slot on, as many as exist of its term.
     private func records(from first: Slot) async throws -> [LogReader.Found] {
         let lastNumber = first.term == end.term ? end.number : .max
         let count = UInt64(Self.readAheadCount)
         let numbers = first.number...min(first.number + count - 1, lastNumber)
-        let found = await withTaskGroup(
-            of: (UInt64, Result<LogReader.Found?, any Error>).self
-        ) { group in
+        let found = try await withThrowingTaskGroup(of: (UInt64, LogReader.Found?).self) { group in
             for number in numbers {
                 group.addTask {
-                    let slot = Slot(term: first.term, number: number)
-                    do {
-                        return (number, .success(try await reader.record(at: slot)))
-                    } catch {
-                        return (number, .failure(error))
-                    }
+                    (number, try await reader.record(at: Slot(term: first.term, number: number)))
                 }
             }
-            return await group.reduce(into: [:]) { all, one in all[one.0] = one.1 }
+            return try await group.reduce(into: [UInt64: LogReader.Found]()) { all, one in
+                all[one.0] = one.1
+            }
         }
         var records: [LogReader.Found] = []
         for number in numbers {
-            if case .failure(let error) = found[number] {
-                if records.isEmpty { throw error }
-                break
-            }
-            guard let record = try found[number]?.get() else { break }
+            guard let record = found[number] else { break }
             records.append(record)
             if record.header.kind == .takeover { break }
         }
