@@ -19,7 +19,7 @@ struct Place {
     }
 }
 
-/// What a shop has told: the numbers of the orders that are in the remote, at this position.
+/// A line of the shop's output: which orders the remote has, and the position of that commit.
 struct Told {
     /// The last order.
     let count: Int

@@ -68,7 +68,7 @@ public actor Replica {
         let date: Date
         /// When this process made it; `nil` if another one did.
         var instant: ContinuousClock.Instant?
-        /// What the file was then.
+        /// The digest of all pages of the file at that time.
         let digest: UInt128
         let index: SnapshotIndex?
     }
@@ -286,7 +286,7 @@ public actor Replica {
             record.endsCommit = changes.isWhole && end == spool.count
             sent = end
             let position = try await writer.append(.segment, record)
-            // What is sent already would be sent again.
+            // If the run ended now, the next one would send all pages again.
             reader.access.lengthenLimit()
             maker?.note(spool.numbers[sent - record.pages.count..<sent], changes.tags)
             if record.endsCommit { self.position = position }

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the record of a snapshot says: where its pages are, and which moments before it are kept.
+/// The content of a snapshot's record: where the pages are, and which earlier moments are kept.
 ///
 /// Commits go on while a snapshot is made, so its parts are of several moments. The records after
 /// `begin` make them one: from `end` on, parts and records give the file.

@@ -8,8 +8,8 @@ extension Remote {
     /// let count = try await remote.purge(key: key)
     /// ```
     ///
-    /// What a snapshot has left out is deleted a day after it, by the remote's clock. The owner may
-    /// go on meanwhile.
+    /// An object is deleted a day after the first snapshot that does not need it, by the remote's
+    /// clock. The owner may go on meanwhile.
     ///
     /// - Parameter key: Of the store that was replicated.
     /// - Returns: How many objects were deleted.

@@ -49,7 +49,7 @@ final class RemoteAccess: Sendable {
     /// Asks for an hour from now on, if there is a limit.
     func lengthenLimit() { limit.withLock { $0 = $0.map { max($0, .seconds(3600)) } } }
 
-    /// Asks for ever from now on, as a replication does that has begun.
+    /// Removes the limit: each later call asks until the remote answers.
     func endLimit() { limit.withLock { $0 = nil } }
 
     /// The newest time that the remote has told; `nil` if it never has.

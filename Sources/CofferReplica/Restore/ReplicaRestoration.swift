@@ -228,7 +228,7 @@ struct ReplicaRestoration {
         var readCount = 0
         // Pages of a commit that has not ended yet, if an earlier one may have to stay.
         var pending: PageSpool?
-        // What is after it may be damaged, or not kept.
+        // Reads no record after `last`: a later one may be damaged or deleted.
         let chain = RecordChain(reader: chain.reader, end: min(last, chain.end))
         try await chain.follow(from: first) { found in
             // The remote may answer the same question in two ways.

@@ -130,6 +130,17 @@ extension RemoteAccess {
     }
 }
 
+extension ReplicaOptions {
+    /// Passes only when a test asks for one, and no pause before another try.
+    static var testing: ReplicaOptions {
+        var options = ReplicaOptions()
+        options.interval = .seconds(3600)
+        options.owner = "tests"
+        options.patience.sleep = { _ in await Task.yield() }
+        return options
+    }
+}
+
 extension ReplicaRecord {
     /// A record with one page that has the number in each of its bytes.
     static func numbered(_ number: UInt32) -> ReplicaRecord {

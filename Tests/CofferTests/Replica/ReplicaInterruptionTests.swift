@@ -16,13 +16,7 @@ import Workload
         folder = try TemporaryFolder()
     }
 
-    private var options: ReplicaOptions {
-        var options = ReplicaOptions()
-        options.interval = .seconds(3600)
-        options.owner = "tests"
-        options.patience.sleep = { _ in await Task.yield() }
-        return options
-    }
+    private let options = ReplicaOptions.testing
 
     /// A store with records of some number of bytes, in records of a remote of 8 MiB.
     private func makeStore(megabytes: Int) throws -> Store {

@@ -22,10 +22,7 @@ import Workload
     }
 
     private var options: ReplicaOptions {
-        var options = ReplicaOptions()
-        options.interval = .seconds(3600)
-        options.owner = "tests"
-        options.patience.sleep = { _ in await Task.yield() }
+        var options = ReplicaOptions.testing
         options.sleep = { _ in throw CancellationError() }
         let start = ContinuousClock.now
         options.currentInstant = { [days] in

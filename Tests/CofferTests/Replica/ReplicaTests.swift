@@ -13,13 +13,7 @@ import Workload
         folder = try TemporaryFolder()
     }
 
-    private var options: ReplicaOptions {
-        var options = ReplicaOptions()
-        options.interval = .seconds(3600)
-        options.owner = "tests"
-        options.patience.sleep = { _ in await Task.yield() }
-        return options
-    }
+    private let options = ReplicaOptions.testing
 
     private func open(
         _ name: String = "store.db", _ mode: Configuration.JournalMode = .wal

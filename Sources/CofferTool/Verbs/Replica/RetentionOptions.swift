@@ -1,7 +1,7 @@
 import ArgumentParser
 import CofferReplica
 
-/// What a replica keeps of its past.
+/// Options for snapshots: how often they are made, and how many are kept.
 struct RetentionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
