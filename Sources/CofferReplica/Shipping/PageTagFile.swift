@@ -40,13 +40,18 @@ struct PageTagFile {
     /// A lock on the file, for as long as the value lives. The system ends that of a process which
     /// is killed.
     final class Lock: Sendable {
-        private let descriptor: Int32
+        let descriptor: Int32
 
         fileprivate init(_ descriptor: Int32) {
             self.descriptor = descriptor
         }
 
-        deinit { close(descriptor) }
+        deinit {
+            // A child process that is being started has the descriptor until it runs its program,
+            // and would keep the lock so long. This ends the lock for both.
+            flock(descriptor, LOCK_UN)
+            close(descriptor)
+        }
     }
 
     /// The result of `lock()`.

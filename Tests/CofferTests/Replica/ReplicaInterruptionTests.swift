@@ -197,6 +197,20 @@ import Workload
         try await store.close()
     }
 
+    @Test func `a child process that is being started does not keep the lock of a replica`()
+        throws
+    {
+        let file = PageTagFile(beside: folder.path(), of: .testing())
+        var lock: PageTagFile.Lock?
+        if case .taken(let taken) = file.lock() { lock = taken }
+        // As a child has it until it runs its program.
+        let copy = dup(try #require(lock).descriptor)
+        defer { close(copy) }
+        if case .held = file.lock() {} else { Issue.record("two replicas have the lock") }
+        lock = nil
+        if case .taken = file.lock() {} else { Issue.record("the lock has not ended") }
+    }
+
     @Test func `tags that could not be written are written whole the next time`() throws {
         let keys = ReplicaKeys.testing()
         let file = PageTagFile(beside: folder.path(), of: keys)

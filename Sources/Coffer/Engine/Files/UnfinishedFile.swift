@@ -161,7 +161,11 @@ final class MakerLock: Sendable {
         self.path = path
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A child process that is being started has the descriptor until it runs its program.
+        release()
+        close(descriptor)
+    }
 
     /// Creates the lock file and locks it. On a file system without locks, removes the file again
     /// and returns an object that locks nothing.
