@@ -1,4 +1,5 @@
 import CFileRecorder
+import Crypto
 import Foundation
 import Workload
 
@@ -50,22 +51,36 @@ struct KeyringVerbHarness {
         }
         var random = SeededGenerator(seed: seed)
         var tally = Tally()
+        var known: [LeftFiles: [String]] = [:]
         let first = Int.random(in: 0..<step, using: &random)
         for count in stride(from: first, through: disk.changes.count, by: step) {
             for loss in 0...lossCount {
                 var generator = loss == 0 ? nil : SeededGenerator(seed: random.next())
                 let folder = try TemporaryFolder()
                 try disk.write(to: folder.url, after: count, lossBy: &generator)
+                let left = LeftFiles(
+                    digests: try files(of: folder).mapValues { Array(SHA256.hash(data: $0)) },
+                    isDone: count > end,
+                    isShown: disk.number(ofMark: "shown").map { count > $0 } ?? false)
+                let problems =
+                    try known[left]
+                    ?? problems(in: folder, isDone: left.isDone, isShown: left.isShown)
+                known[left] = problems
                 tally.add(
-                    try problems(
-                        in: folder, isDone: count > end,
-                        isShown: disk.number(ofMark: "shown").map { count > $0 } ?? false),
+                    problems,
                     "\(verb.rawValue), \(journalMode), \(loss == 0 ? "killed" : "power off") after "
                         + "\(count) of \(disk.changes.count) changes, seed \(seed)")
                 if endsWithLoss, tally.lostCount > 0 { return tally }
             }
         }
         return tally
+    }
+
+    /// The files that an end of the verb left. Two ends that left the same are looked at once.
+    private struct LeftFiles: Hashable {
+        let digests: [String: [UInt8]]
+        let isDone: Bool
+        let isShown: Bool
     }
 
     private func problems(
