@@ -44,6 +44,13 @@ public actor Replica {
     private var callCount = 0
     private var servedCallCount = 0
     private var pass: Pass?
+    /// The keyring that the remote has got; `nil` for a store without one.
+    private var keyring: KeyringNote?
+    /// Whether no record names that keyring yet.
+    private var isKeyringDue = false
+    /// The keyring that the last record names, until those before it are deleted.
+    private var namedKeyring: KeyringName?
+    private var keyringCount: UInt64 = 0
     /// The snapshot that is being made.
     private var maker: SnapshotMaker?
     private var maintenance: Task<Bool, any Error>?
@@ -82,13 +89,14 @@ public actor Replica {
     init(
         _ store: Store, _ source: ReplicaSource, _ reader: LogReader, _ writer: LogWriter,
         _ options: ReplicaOptions, _ health: ReplicaHealth, lock: PageTagFile.Lock?,
-        tags: PageTags, version: [UInt8]?, position: ReplicaPosition?
+        tags: PageTags, version: [UInt8]?, keyring: KeyringNote?, position: ReplicaPosition?
     ) {
         (self.store, self.source, self.reader, self.writer) = (store, source, reader, writer)
         (self.options, self.health, self.tags) = (options, health, tags)
         tagFile = PageTagFile(beside: source.path, of: reader.keys)
         self.lock = lock
-        (self.version, self.position) = (version, position)
+        (self.version, self.keyring, self.position) = (version, keyring, position)
+        namedKeyring = options.deletes ? keyring?.name : nil
     }
 
     /// Sends commits by itself from now on. The task keeps the replica.
@@ -219,6 +227,7 @@ public actor Replica {
             let beginning = ContinuousClock.now
             do {
                 let maker = maker
+                try await sendKeyring()
                 try await send()
                 if let maker, maker.hasAll { try await endSnapshot() }
             } catch {
@@ -242,6 +251,17 @@ public actor Replica {
         .fenced, .wrongKey, .closed, .remoteDamaged, .remoteUnfit,
     ]
 
+    /// Sends the keyring, if it has changed. The pass then names it in a record.
+    private func sendKeyring() async throws {
+        let (store, source) = (store, source)
+        let newest = try await Store.offPool { _ in try store.replicaKeyring(of: source) }
+        guard let newest, keyring?.isOf(newest) != true else { return }
+        let name = KeyringName(term: await writer.last.term, number: keyringCount)
+        keyringCount += 1
+        try await KeyringObjects(access: reader.access).put(newest, as: name)
+        (keyring, isKeyringDue) = (KeyringNote(name, newest, epoch: nil), true)
+    }
+
     /// The pages of a part, at the beginning: 64 MiB of them.
     private var firstPartPageCount: Int { max(1, (64 << 20) / source.pageByteCount) }
 
@@ -249,7 +269,8 @@ public actor Replica {
         var limit = firstPartPageCount
         var sentCount = 0
         while true {
-            let (store, source, keys, tags, version) = (store, source, keys, tags, version)
+            let (store, source, keys, tags) = (store, source, keys, tags)
+            let version = isKeyringDue ? nil : version
             let changes = try await Store.offPool { [limit] cancellation in
                 Unchecked(
                     try PageChanges(
@@ -257,7 +278,7 @@ public actor Replica {
             }.value
             guard let changes else { return }
             self.version = nil
-            if changes.spool.count > 0 || changes.tags != tags || position == nil {
+            if changes.spool.count > 0 || changes.tags != tags || position == nil || isKeyringDue {
                 try await send(changes, after: sentCount)
             }
             sentCount += changes.spool.count
@@ -284,12 +305,15 @@ public actor Replica {
             record.pageCount = UInt32(changes.pageCount)
             record.digest = changes.tags.digest
             record.endsCommit = changes.isWhole && end == spool.count
+            record.note.keyring = keyring
+            record.note.keyring?.epoch = changes.epoch
             sent = end
             let position = try await writer.append(.segment, record)
             // If the run ended now, the next one would send all pages again.
             reader.access.lengthenLimit()
             maker?.note(spool.numbers[sent - record.pages.count..<sent], changes.tags)
-            if record.endsCommit { self.position = position }
+            if isKeyringDue, options.deletes { namedKeyring = keyring?.name }
+            if record.endsCommit { (self.position, isKeyringDue) = (position, false) }
             let byteCount = record.pages.count * spool.pageByteCount
             health.reports.sent(byteCount: byteCount)
             options.progress(
@@ -330,6 +354,7 @@ public actor Replica {
     }
 
     private func maintainNow() async throws -> Bool {
+        try await deleteFormerKeyrings()
         let isDue = try await isSnapshotDue()
         if isDue {
             try await makeSnapshot()
@@ -347,6 +372,12 @@ public actor Replica {
         }
         if isDue { health.maintained() }
         return isDue
+    }
+
+    private func deleteFormerKeyrings() async throws {
+        guard let name = namedKeyring else { return }
+        _ = try await KeyringObjects(access: maintenanceReader.access).deleteAll(before: name)
+        if namedKeyring == name { namedKeyring = nil }
     }
 
     /// How long nothing is tried again after a failure.

@@ -22,6 +22,13 @@ struct ReplicaBeginning {
                 .remoteOfAnotherStore, "\(access.remote.place) has the replica of another file",
                 hint: "Give each store a remote of its own, such as a folder or a prefix.")
         }
+        guard description.hasKeyring == source.hasKeyring else {
+            throw StoreError(
+                .wrongKey,
+                "the replica at \(access.remote.place) is of the store as it was "
+                    + (source.hasKeyring ? "before it had a keyring" : "with a keyring"),
+                hint: "Give the store a new remote. The replica stays, under the old key.")
+        }
         let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
         let lock = try lock(keys)
         let reader = LogReader(access: access, keys: keys)
@@ -46,6 +53,7 @@ struct ReplicaBeginning {
             return Replica(
                 store, source, reader, writer, options, health, lock: lock,
                 tags: known?.tags ?? PageTags(), version: known?.version,
+                keyring: end?.last.record.note.keyring,
                 position: known == nil ? nil : await writer.position)
         }
         throw StoreError(
@@ -75,7 +83,8 @@ struct ReplicaBeginning {
             return try ReplicaDescription(bytes, at: place)
         }
         let new = ReplicaDescription(
-            salt: source.salt, profile: source.profileName, pageByteCount: source.pageByteCount)
+            salt: source.salt, profile: source.profileName, pageByteCount: source.pageByteCount,
+            hasKeyring: source.hasKeyring)
         if try await access.createProving(ReplicaDescription.name, new.bytes) == .created {
             return new
         }

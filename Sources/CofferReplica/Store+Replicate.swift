@@ -17,6 +17,9 @@ extension Store {
     /// that is cancelled or fails says to the remote that it has stopped, so that the next one need
     /// not wait. Close the replica before the store.
     ///
+    /// With a keyring, the keyring goes to the remote too, now and after each change. Every
+    /// credential that it has restores each commit, also of the time before a rotation.
+    ///
     /// - Returns: The replica, after everything committed before the call is in the remote.
     /// - Throws: `StoreError` `.remoteUnfit`; `.remoteDenied`; `.remoteOfAnotherStore`;
     ///   `.ownedElsewhere` if another owner replicates to this remote, unless
@@ -25,7 +28,8 @@ extension Store {
     ///   under another key;
     ///   `.remoteDamaged`; `.remoteUnavailable` if the remote cannot be reached for a minute,
     ///   or for an hour once the first pages are sent;
-    ///   `.unsupported` for a store in memory and for one with a keyring;
+    ///   `.unsupported` for a store in memory; `.misuse` for a store with a keyring that does not
+    ///   keep its root; `.busy` while that root is being replaced;
     ///   otherwise as `Replica.caughtUp()`.
     /// - Complexity: O(*pages*).
     public func replicate(

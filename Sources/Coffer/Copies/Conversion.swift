@@ -174,7 +174,7 @@ struct Conversion {
 
 /// Carries a target out of a transaction's body.
 final class CopyTargetBox {
-    let target: CopyTarget
+    var target: CopyTarget
 
     init(_ target: consuming CopyTarget) {
         self.target = target

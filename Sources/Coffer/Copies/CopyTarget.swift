@@ -15,9 +15,9 @@ struct CopyTarget: ~Copyable {
     /// The location of the file while it is written.
     var temporary: FileLocation { new.temporary }
     /// `nil` for a plaintext database.
-    private let cipher: FileCipher?
+    private var cipher: FileCipher?
     /// The keyring of the copy; `nil` for a copy without one.
-    private let keyring: KeyringArea?
+    private var keyring: KeyringArea?
     private let configuration: Configuration
 
     /// The permissions of the named file: those of the source; 0600 for a plaintext copy or a
@@ -47,6 +47,11 @@ struct CopyTarget: ~Copyable {
         cipher = key.cipher
         keyring = key.keyring
         self.configuration = configuration
+    }
+
+    /// Gives the file another key than it was begun with: one whose pages it has by now.
+    mutating func use(_ key: CopyKey) {
+        (cipher, keyring) = (key.cipher, key.keyring)
     }
 
     /// Refuses a path where something exists, a store or its keyring, before any work is done.

@@ -15,6 +15,8 @@ package struct PageSnapshot: ~Copyable {
     /// Identifies the state of the file: equal for two snapshots only if nothing was committed in
     /// between. `nil` if that cannot be told without reading the file, as while the WAL is empty.
     package let version: [UInt8]?
+    /// The number of the key that the pages are under; `nil` for a file without a keyring.
+    package let epoch: UInt32?
 
     private let transaction: TransactionAccess
     private let handle: Handle
@@ -31,9 +33,11 @@ package struct PageSnapshot: ~Copyable {
     /// - Parameters:
     ///   - open: The connection's file, in a read transaction that has read something.
     ///   - index: That of the WAL when the transaction began; `nil` without WAL.
+    ///   - epoch: Of the connection's key; `nil` for a file without a keyring.
     ///   - transaction: The transaction.
     init(
-        _ open: OpenFile, _ index: WALFile.Index?, in transaction: TransactionAccess
+        _ open: OpenFile, _ index: WALFile.Index?, epoch: UInt32?,
+        in transaction: TransactionAccess
     ) throws(StoreError) {
         guard open.profile.pageMAC != .none, let pageCount = open.handle.databasePageCount else {
             throw StoreError(.unsupported, "the pages of \(open.file.path) cannot be told apart")
@@ -53,7 +57,7 @@ package struct PageSnapshot: ~Copyable {
         handle = open.handle
         profile = open.profile
         pages = RawPages(open.handle, key: open.key, profile: open.profile)
-        (self.pageCount, self.version) = (pageCount, version)
+        (self.pageCount, self.version, self.epoch) = (pageCount, version, epoch)
         (self.log, self.index) = (log, index)
         frames = index.map { Self.frames(of: $0, log, open.profile) } ?? [:]
     }

@@ -9,7 +9,7 @@ import Musl
 /// A file that is put together from the pages of a replica, and gets its name when it is proven.
 package final class ReplicaTarget {
     private let target: CopyTargetBox
-    private let cipher: FileCipher
+    private let source: ReplicaSource
     private let path: String
     private let descriptor: Int32
 
@@ -17,13 +17,14 @@ package final class ReplicaTarget {
     /// - Throws: `.alreadyExists` if something is at the path.
     package init(_ source: ReplicaSource, _ configuration: Configuration) throws(StoreError) {
         let file = try CopyTarget.location(source.path)
-        cipher = source.cipher
+        self.source = source
         // A change of the mode would change the first page, which is as the digest says.
         var configuration = configuration
         configuration.journalMode = .existing
         target = CopyTargetBox(
             try CopyTarget(
-                at: file, of: nil, key: CopyKey(cipher, nil), configuration: configuration))
+                at: file, of: nil, key: CopyKey(source.cipher, nil),
+                configuration: configuration))
         let temporary = target.target.temporary
         try temporary.createPrivate()
         self.path = temporary.path
@@ -37,7 +38,7 @@ package final class ReplicaTarget {
 
     /// Writes a page, counted from 1.
     package func write(_ page: [UInt8], at number: Int) throws(StoreError) {
-        let offset = off_t(number - 1) * off_t(cipher.profile.pageByteCount)
+        let offset = off_t(number - 1) * off_t(source.cipher.profile.pageByteCount)
         guard page.withUnsafeBytes({ PositionedIO.write($0, to: descriptor, at: offset) }) else {
             throw StoreError.system(errno, "cannot write \(path)")
         }
@@ -45,7 +46,8 @@ package final class ReplicaTarget {
 
     /// The tag of a page that was written.
     package func tag(ofPage number: Int) throws(StoreError) -> [UInt8] {
-        let start = (number - 1) * cipher.profile.pageByteCount + cipher.profile.macOffset
+        let start =
+            (number - 1) * source.cipher.profile.pageByteCount + source.cipher.profile.macOffset
         var count: Int?
         let tag = [UInt8](unsafeUninitializedCapacity: PageSnapshot.tagByteCount) {
             buffer, filled in
@@ -60,7 +62,7 @@ package final class ReplicaTarget {
 
     /// Cuts the file to so many pages.
     package func cut(to pageCount: Int) throws(StoreError) {
-        let byteCount = off_t(pageCount) * off_t(cipher.profile.pageByteCount)
+        let byteCount = off_t(pageCount) * off_t(source.cipher.profile.pageByteCount)
         guard ftruncate(descriptor, byteCount) == 0 else {
             throw StoreError.system(errno, "cannot write \(path)")
         }
@@ -71,23 +73,30 @@ package final class ReplicaTarget {
     /// The caller has compared the tags of all pages with what the owner of the replica says. So a
     /// page of zeros is one that SQLite has left.
     ///
-    /// - Throws: `.damaged` for a page or a structure that is not sound; `.alreadyExists`;
-    ///   `.cancelled`. After an error no file has the name.
+    /// - Parameter epoch: The number of the key that the pages are under; `nil` for a file without
+    ///   a keyring.
+    /// - Throws: `.damaged` for a page or a structure that is not sound, and for an epoch that does
+    ///   not fit the file; `.alreadyExists`; `.cancelled`. After an error no file has the name.
     package func adopt(
-        pageCount: Int, _ progress: ((CopyProgress) -> Void)?, _ cancellation: Cancellation?
+        pageCount: Int, epoch: UInt32?, _ progress: ((CopyProgress) -> Void)?,
+        _ cancellation: Cancellation?
     ) throws -> CopyReport {
         let monitor = CopyMonitor(progress: progress, cancellation: cancellation)
+        let key = try source.copyKey(epoch: epoch)
+        target.target.use(key)
         try cut(to: pageCount)
         guard fsync(descriptor) == 0 else {
             throw StoreError.system(errno, "cannot write \(path)")
         }
-        try requireAuthentic(pageCount, monitor)
+        try requireAuthentic(pageCount, key.cipher, monitor)
         let result = try target.target.check(against: nil, monitor, authenticatesAllPages: false)
         try target.target.adopt()
-        return CopyReport(result, profile: cipher.profile)
+        return CopyReport(result, profile: key.cipher.profile)
     }
 
-    private func requireAuthentic(_ pageCount: Int, _ monitor: CopyMonitor) throws(StoreError) {
+    private func requireAuthentic(
+        _ pageCount: Int, _ cipher: FileCipher, _ monitor: CopyMonitor
+    ) throws(StoreError) {
         let authenticator = PageAuthenticator(key: cipher.key, profile: cipher.profile)
         let byteCount = cipher.profile.pageByteCount
         var page = [UInt8](repeating: 0, count: byteCount)

@@ -23,11 +23,8 @@ extension Store {
             let result = try core.read(cancellation: cancellation) { tx -> T? in
                 let connection = try tx.connection()
                 let open = try connection.fileState()
-                guard source.isUnder(open.key, open.profile), core.pool.file?.hasKeyring == false
-                else {
-                    throw StoreError(
-                        .wrongKey, "\(source.path) has another key than when its replica began",
-                        hint: "Give the store a new remote. The replica stays, under the old key.")
+                guard case .own(let epoch) = try source.pageKey(open, of: core.pool.file) else {
+                    return nil
                 }
                 let log = WALFile(handle: open.handle)
                 let before = mode == .wal ? try Self.index(of: log) : nil
@@ -36,7 +33,7 @@ extension Store {
                 let index = mode == .wal ? try Self.index(of: log) : nil
                 guard try index == before && open.handle.journalMode() == mode else { return nil }
                 if index != nil { try Self.syncWAL(open.handle) }
-                return try body(PageSnapshot(open, index, in: tx.access))
+                return try body(PageSnapshot(open, index, epoch: epoch, in: tx.access))
             }
             if let result { return result }
         }
@@ -62,17 +59,22 @@ extension Store {
 
     /// The file that a replica is of.
     ///
-    /// - Throws: `.unsupported` for a store without a file, and for one with a keyring.
+    /// - Throws: `.unsupported` for a store without a file; `.misuse` if it has a keyring, and does
+    ///   not keep its root; `.busy` while the root is being replaced.
     package func replicaSource() throws -> ReplicaSource {
         guard let file = core.pool.file else {
             throw StoreError(.unsupported, "a store in memory cannot be replicated")
         }
-        guard !file.hasKeyring else {
-            throw StoreError(
-                .unsupported, "a store with a keyring cannot be replicated yet",
-                hint: "Back it up with Store.backup, which copies the keyring too.")
-        }
-        return ReplicaSource(path: file.location.path, cipher: file.cipher)
+        return try ReplicaSource(file)
+    }
+
+    /// The keyring as it is now; `nil` for a store without one. While the store does not keep its
+    /// root, it is the one that the store has read last: no other can be authenticated.
+    ///
+    /// - Throws: `.wrongKey` if it has another root than `source`; `.tooManyFiles`,
+    ///   `.needsNewerProgram` if it cannot be read.
+    package func replicaKeyring(of source: ReplicaSource) throws -> ReplicaKeyring? {
+        try source.newestKeyring(of: core.pool.file)
     }
 
     /// Runs work that may take long, on one of Coffer's threads.

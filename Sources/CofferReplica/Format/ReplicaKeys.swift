@@ -7,7 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The keys of a replica, all derived from the data key of the file: nothing else opens it.
+/// The keys of a replica, all derived from the data key of the file, or from the root of its
+/// keyring: nothing else opens it.
 ///
 /// Each object has a key of its own, derived from its name and a random seed. Owners that race for
 /// a slot seal different bytes for it, and the remote sees those of the loser too, so neither a key
@@ -22,7 +23,7 @@ final class ReplicaKeys: Sendable {
     private let digest: HMAC<SHA256>
 
     /// - Parameters:
-    ///   - secret: The subkey of the file's data key.
+    ///   - secret: The subkey of the file's data key, or of the root.
     ///   - replica: The replica's random number: 16 bytes.
     init(_ secret: consuming SecretBytes, replica: [UInt8]) {
         id = secret.expanded(Array("key id".utf8) + replica, byteCount: 8).withUnsafeBytes(

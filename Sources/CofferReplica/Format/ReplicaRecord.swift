@@ -55,6 +55,8 @@ struct ReplicaRecord: Equatable, Sendable {
         /// Of each record: the last term up to it that began with no page; of the first record of
         /// such a term, the one before.
         var wholeTerm: UInt64?
+        /// Of each record, if the store has a keyring: which one, and the key of the pages.
+        var keyring: KeyringNote?
         /// Of `snapshot`: its parts, and what is kept of the time before it.
         var index: SnapshotIndex?
 

@@ -62,6 +62,12 @@ struct LogReader {
         return try await index(at: snapshot)
     }
 
+    static func noRecords(_ access: RemoteAccess) -> StoreError {
+        StoreError(
+            .notFound, "the replica at \(access.remote.place) has no records yet",
+            hint: "Its first transfer has not begun. Name another remote, or try again later.")
+    }
+
     static func missing(_ slot: Slot) -> StoreError {
         StoreError(
             .remoteDamaged, "\(slot.name) is missing",

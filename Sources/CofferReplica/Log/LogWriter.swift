@@ -30,12 +30,15 @@ actor LogWriter {
     private(set) var snapshot: Slot?
     /// The last term that began with no page.
     let wholeTerm: UInt64?
+    /// The keyring as the last record names it; `nil` for a store without one.
+    private(set) var keyring: KeyringNote?
 
     private struct Undecided {
         let sealed: SealedRecord
         /// The record without its pages.
         let state: ReplicaRecord
         let isSnapshot: Bool
+        let keyring: KeyringNote?
     }
 
     /// The owner of the term.
@@ -53,7 +56,7 @@ actor LogWriter {
     ) {
         (self.access, self.keys, self.owner, self.state) = (access, keys, owner, state)
         (last, hash, acknowledged) = (begin.slot, begin.hash, access.time)
-        snapshot = state.note.snapshot
+        (snapshot, keyring) = (state.note.snapshot, state.note.keyring)
         wholeTerm = state.note.isWhole == true ? begin.slot.term : state.note.wholeTerm
         self.state.note = ReplicaRecord.Note()
     }
@@ -81,7 +84,8 @@ actor LogWriter {
                 var takeover = last.record
                 takeover.pages = []
                 takeover.note = ReplicaRecord.Note(
-                    owner: owner.name, snapshot: last.snapshot, wholeTerm: last.wholeTerm)
+                    owner: owner.name, snapshot: last.snapshot, wholeTerm: last.wholeTerm,
+                    keyring: last.record.note.keyring)
                 stamp(&takeover, owner, access)
                 let sealed = try SealedRecord(
                     .takeover, takeover, at: last.slot.next, after: hash, by: keys)
@@ -97,6 +101,7 @@ actor LogWriter {
         begin.note.interval = Int(owner.interval / .milliseconds(1))
         begin.note.snapshot = end?.last.snapshot
         begin.note.wholeTerm = end?.last.wholeTerm
+        begin.note.keyring = end?.last.record.note.keyring
         stamp(&begin, owner, access)
         let sealed = try SealedRecord(.begin, begin, at: first, after: hash, by: keys)
         guard try await access.createProving(first.name, sealed.bytes) == .created else {
@@ -155,13 +160,18 @@ actor LogWriter {
         }
         var record = record
         (record.note.snapshot, record.note.wholeTerm) = (snapshot, wholeTerm)
+        var keyring = record.note.keyring ?? keyring
+        // Until a commit ends, the file is as the last one says.
+        if !record.endsCommit { keyring?.epoch = self.keyring?.epoch }
+        record.note.keyring = keyring
         Self.stamp(&record, owner, access)
         let sealed = try SealedRecord(kind, record, at: last.next, after: hash, by: keys)
         guard sealed.bytes.count <= RemoteAccess.byteCountMax else {
             throw StoreError(.unsupported, "the store has more pages than a snapshot can name")
         }
         (record.pages, record.note) = ([], ReplicaRecord.Note())
-        let undecided = Undecided(sealed: sealed, state: record, isSnapshot: kind == .snapshot)
+        let undecided = Undecided(
+            sealed: sealed, state: record, isSnapshot: kind == .snapshot, keyring: keyring)
         self.undecided = undecided
         try await decide(undecided)
     }
@@ -176,7 +186,7 @@ actor LogWriter {
         }
         if isLate { try await requireLast(sealed) }
         (last, hash, acknowledged) = (sealed.slot, sealed.hash, access.time)
-        (state, undecided) = (record.state, nil)
+        (state, keyring, undecided) = (record.state, record.keyring, nil)
         if record.isSnapshot { snapshot = sealed.slot }
     }
 

@@ -19,16 +19,21 @@ struct ReplicaDescription: Codable, Equatable, Sendable {
     private let salt: String
     let profile: String
     let pageByteCount: Int
+    /// Whether a credential of a keyring opens the replica; `nil` for `false`.
+    private let keyring: Bool?
 
     /// Describes a new replica.
-    init(salt: [UInt8], profile: String, pageByteCount: Int) {
+    init(salt: [UInt8], profile: String, pageByteCount: Int, hasKeyring: Bool = false) {
         format = Self.format
         version = 1
         replica = [UInt8].random(byteCount: 16).hexDigits
         self.salt = salt.hexDigits
         self.profile = profile
         self.pageByteCount = pageByteCount
+        keyring = hasKeyring ? true : nil
     }
+
+    var hasKeyring: Bool { keyring == true }
 
     /// Reads the object.
     ///
@@ -75,15 +80,6 @@ struct ReplicaDescription: Codable, Equatable, Sendable {
     var replicaNumber: [UInt8] { number(replica) ?? [] }
 
     var saltBytes: [UInt8] { number(salt) ?? [] }
-
-    /// The file that is described.
-    ///
-    /// - Parameter path: Where it is to be made; empty for nowhere.
-    /// - Throws: As `ReplicaSource`.
-    func source(_ path: String, _ key: borrowing StoreKey) throws(StoreError) -> ReplicaSource {
-        try ReplicaSource(
-            path: path, key: key, salt: saltBytes, profile: profile, pageByteCount: pageByteCount)
-    }
 
     private func number(_ digits: String) -> [UInt8]? {
         let digits = Array(digits.utf8)

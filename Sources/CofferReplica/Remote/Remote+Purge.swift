@@ -22,20 +22,18 @@ extension Remote {
     public func purge(key: borrowing StoreKey) async throws -> Int {
         let access = RemoteAccess(
             self, patience: RemoteAccess.Patience(limit: RemoteAccess.beginningLimit))
-        let description = try await ReplicaDescription.existing(access)
-        let source = try description.source("", key)
-        let reader = LogReader(
-            access: access,
-            keys: ReplicaKeys(source.secret(), replica: description.replicaNumber))
-        guard let end = try await reader.end()?.last else {
-            throw StoreError(.notFound, "the replica at \(place) has no records yet")
-        }
+        let replica = try await OpenReplica.at(access, "", key.copy())
         // A folder tells its time with what is made only.
         try await RemoteProof(self, clock: access.clock).run()
         guard access.estimatedTime != nil else {
             throw StoreError(
                 .remoteUnfit, "\(place) does not tell its time, so nothing is deleted")
         }
-        return try await Retention(reader: reader, end: end.snapshot).run()
+        let last = replica.end.last
+        var count = 0
+        if let keyring = last.record.note.keyring {
+            count = try await KeyringObjects(access: access).deleteAll(before: keyring.name)
+        }
+        return try await count + Retention(reader: replica.reader, end: last.snapshot).run()
     }
 }

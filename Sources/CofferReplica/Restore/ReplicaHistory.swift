@@ -49,13 +49,8 @@ public struct ReplicaHistory: Sendable {
     public init(of remote: any Remote, key: borrowing StoreKey) async throws {
         let access = RemoteAccess(
             remote, patience: RemoteAccess.Patience(limit: RemoteAccess.beginningLimit))
-        let description = try await ReplicaDescription.existing(access)
-        let source = try description.source("", key)
-        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
-        let reader = LogReader(access: access, keys: keys)
-        guard let end = try await reader.end() else {
-            throw StoreError(.notFound, "the replica at \(remote.place) has no records yet")
-        }
+        let replica = try await OpenReplica.at(access, "", key.copy())
+        let (reader, end, description) = (replica.reader, replica.end, replica.description)
         try await LogEnd(access: access).requireNothing(after: end.last.slot)
         (owner, isClosed) = (end.owner, end.last.header.kind == .closed)
         var commits: [Commit] = []
@@ -86,6 +81,6 @@ public struct ReplicaHistory: Sendable {
     /// Whether an object of this name is of a replica.
     package static func isObject(_ name: String) -> Bool {
         name == ReplicaDescription.name || Slot(name: name) != nil
-            || SnapshotPartName(name: name) != nil
+            || SnapshotPartName(name: name) != nil || KeyringName(name: name) != nil
     }
 }

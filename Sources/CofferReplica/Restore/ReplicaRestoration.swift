@@ -29,24 +29,22 @@ struct ReplicaRestoration {
         let pageCount: Int
         let digest: UInt128
         let time: Date
+        /// The number of the key that the pages are under; `nil` without a keyring.
+        let epoch: UInt32?
 
         init(_ found: LogReader.Found) {
             position = ReplicaPosition(found.slot, found.sealed.hash)
             pageCount = Int(found.record.pageCount)
             (digest, time) = (found.record.digest, found.record.moment)
+            epoch = found.record.note.keyring?.epoch
         }
     }
 
     func run(key: consuming StoreKey) async throws -> ReplicaRestoreReport {
-        let place = access.remote.place
-        let description = try await ReplicaDescription.existing(access)
-        let source = try description.source(path, key)
-        let target = Target(try ReplicaTarget(source, configuration))
-        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
-        let reader = LogReader(access: access, keys: keys)
-        guard let end = try await reader.end()?.last else {
-            throw StoreError(.notFound, "the replica at \(place) has no records yet")
-        }
+        let replica = try await OpenReplica.at(
+            access, path, key, memoryMax: configuration.maximumKeyMemoryByteCount)
+        let (reader, end) = (replica.reader, replica.end.last)
+        let target = Target(try ReplicaTarget(replica.source, configuration))
         if case .position = moment.kind {
         } else {
             try await LogEnd(access: access).requireNothing(after: end.slot)
@@ -57,16 +55,16 @@ struct ReplicaRestoration {
             try await require(atLeast, upTo: end.slot, reader)
         }
         let (commit, damage) = try await fill(
-            target.file, end, index, reader, description.pageByteCount)
+            target.file, end, index, reader, replica.description.pageByteCount)
         if let atLeast, commit.position < atLeast {
             throw StoreError(
                 .notFound, "that moment is at \(commit.position), before \(atLeast)",
                 hint: "Name a later moment, or restore without the position.")
         }
         return try await Store.offPool { [path, progress] cancellation in
-            try Self.require(target.file, has: commit, keys, cancellation)
+            try Self.require(target.file, has: commit, reader.keys, cancellation)
             let copy = try target.file.adopt(
-                pageCount: commit.pageCount, progress, cancellation)
+                pageCount: commit.pageCount, epoch: commit.epoch, progress, cancellation)
             return ReplicaRestoreReport(
                 path: path, position: commit.position, time: commit.time, damage: damage,
                 copy: copy)

@@ -63,7 +63,9 @@ extension Store {
     /// - Parameters:
     ///   - remote: Where a store was replicated to. It is only read.
     ///   - path: Of the new store. Nothing may be there.
-    ///   - key: Of the store that was replicated.
+    ///   - key: Of the store that was replicated; a credential (`.keyring`) for one with a keyring,
+    ///     which the new store gets too. An identity does not prove who made the replica, because
+    ///     everybody can seal a keyring to its public key: pass a position with it.
     ///   - moment: Which of its states.
     ///   - position: One that `Replica.caughtUp()` has returned. A remote that does not have it, or
     ///     has another record there, is refused: it hides the newest records, or is an old one.
@@ -71,9 +73,11 @@ extension Store {
     ///   - progress: Called for pages that were read from the remote, and then for those that were
     ///     authenticated. A page that several records have counts for each.
     /// - Throws: `StoreError` `.notFound` if there is no replica, or none of that moment;
-    ///   `.wrongKey`; `.remoteDamaged` if records are missing or changed; `.damaged` if the pages
-    ///   or the structure are not sound; `.alreadyExists`; `.needsNewerEngine`; `.full`, `.io`;
-    ///   `.remoteDenied`; `.remoteUnavailable` if the remote cannot be reached for a minute;
+    ///   `.wrongKey`, also for a credential that was removed, and for a key of its own if the store
+    ///   has a keyring; `.keyringMissing` for a credential if it has none; `.tooCostly`;
+    ///   `.needsNewerProgram`; `.remoteDamaged` if records are missing or changed; `.damaged` if
+    ///   the pages or the structure are not sound; `.alreadyExists`; `.needsNewerEngine`; `.full`,
+    ///   `.io`; `.remoteDenied`; `.remoteUnavailable` if the remote cannot be reached for a minute;
     ///   `CancellationError`.
     /// - Complexity: O(*records* and *pages*): every record since the last transfer of all pages is
     ///   read.

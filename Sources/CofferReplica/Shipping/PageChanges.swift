@@ -8,6 +8,8 @@ struct PageChanges {
     let pageCount: Int
     /// Identifies the moment; `nil` if nothing does, and for a part.
     let version: [UInt8]?
+    /// The number of the key that the pages are under; `nil` for a file without a keyring.
+    let epoch: UInt32?
     let spool: PageSpool
     /// Pages that differ too, beyond the limit.
     let restCount: Int
@@ -58,17 +60,18 @@ struct PageChanges {
             }
             return PageChanges(
                 tags: new, pageCount: snapshot.pageCount,
-                version: restCount == 0 ? snapshot.version : nil, spool: spool,
-                restCount: restCount)
+                version: restCount == 0 ? snapshot.version : nil, epoch: snapshot.epoch,
+                spool: spool, restCount: restCount)
         }
         guard let found else { return nil }
         self = found
     }
 
     private init(
-        tags: PageTags, pageCount: Int, version: [UInt8]?, spool: PageSpool, restCount: Int
+        tags: PageTags, pageCount: Int, version: [UInt8]?, epoch: UInt32?, spool: PageSpool,
+        restCount: Int
     ) {
         (self.tags, self.pageCount, self.version) = (tags, pageCount, version)
-        (self.spool, self.restCount) = (spool, restCount)
+        (self.epoch, self.spool, self.restCount) = (epoch, spool, restCount)
     }
 }

@@ -85,6 +85,17 @@ enum SecretReader {
         return try credential(source, for: path, prompts: [prompt])
     }
 
+    /// Reads a credential of the keyring that a replica has.
+    static func credential(
+        _ source: SecretSource, of keyring: Keyring, at place: String
+    ) throws -> KeyCredential {
+        let name = source.secretName
+        let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()) for \(place): "
+        return try refused(source) {
+            try parsed(source, for: place, in: keyring, prompts: [prompt])
+        }
+    }
+
     /// Reads a credential that gets a slot. A person types it twice on a terminal.
     static func newCredential(_ source: SecretSource, for path: String) throws -> KeyCredential {
         try credential(source, for: path, prompts: newPrompts(path))
@@ -100,11 +111,13 @@ enum SecretReader {
         try refused(source) { try parsed(source, for: path, prompts: prompts) }
     }
 
+    /// - Parameter keyring: `nil` for that of the store.
     private static func parsed(
-        _ source: SecretSource, for path: String, prompts: [String]
+        _ source: SecretSource, for path: String, in keyring: Keyring? = nil, prompts: [String]
     ) throws -> KeyCredential {
         if case .external(let slot) = source.form {
-            return try external(try WrappedSecret(path, slot: slot), source)
+            let wrapped = try WrappedSecret(keyring ?? Keyring(of: path), of: path, slot: slot)
+            return try external(wrapped, source)
         }
         guard let kind = source.form.kind else {
             throw ToolError(

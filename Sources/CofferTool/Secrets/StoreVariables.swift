@@ -12,10 +12,12 @@ enum StoreVariables {
     }
 
     /// The variables of a command that wraps or unwraps the secret of a slot.
+    ///
+    /// - Parameter path: The store, or the place of its replica.
     static func of(_ path: String, _ keyring: Keyring, slot: UInt16) -> [String] {
-        [
-            "COFFER_PATH=\(ReportedPath(path).absolute)", "COFFER_STORE_ID=\(keyring.storeID)",
-            "COFFER_SLOT_ID=\(slot)",
+        let place = RemoteOptions.isService(path) ? path : ReportedPath(path).absolute
+        return [
+            "COFFER_PATH=\(place)", "COFFER_STORE_ID=\(keyring.storeID)", "COFFER_SLOT_ID=\(slot)",
         ]
     }
 }

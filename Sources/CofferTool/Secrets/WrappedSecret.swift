@@ -7,14 +7,14 @@ struct WrappedSecret {
     private let blob: [UInt8]
     private let variables: [String]
 
-    /// Finds the slot in the keyring of a store.
+    /// Finds the slot in a keyring.
     ///
-    /// - Parameter slot: The number of the slot; `nil` for the only external slot.
+    /// - Parameters:
+    ///   - path: The store, or the place of its replica, for messages and the command.
+    ///   - slot: The number of the slot; `nil` for the only external slot.
     /// - Throws: `ToolError` `.secretSource` if no number is given, and the keyring has no external
-    ///   slot or several; `StoreError` if the keyring cannot be read, or the number is not that of
-    ///   an external slot.
-    init(_ path: String, slot: UInt16?) throws {
-        let keyring = try Keyring(of: path)
+    ///   slot or several; `StoreError` if the number is not that of an external slot.
+    init(_ keyring: Keyring, of path: String, slot: UInt16?) throws {
         let external = keyring.slots.filter { $0.kind == .external }.map(\.id)
         guard let slot = slot ?? (external.count == 1 ? external.first : nil) else {
             let numbers = external.map(String.init).joined(separator: ", ")

@@ -227,7 +227,7 @@ import Workload
         return copy
     }
 
-    @Test func `a remote of another store is refused, and a store of another kind`() async throws {
+    @Test func `a remote of another store is refused, and a store in memory`() async throws {
         let store = try open()
         try makeTable(in: store)
         let replica = try await replicate(store)
@@ -238,12 +238,7 @@ import Workload
         let inMemory = try await Store(.memory)
         let memory = await #expect(throws: StoreError.self) { try await replicate(inMemory) }
         #expect(memory?.code == .unsupported)
-        let keyed = try await Store(
-            path: folder.path("keyed.db"),
-            key: .keyring(.keyFile([UInt8](repeating: 1, count: 32))), configuration: .testing())
-        let keyring = await #expect(throws: StoreError.self) { try await replicate(keyed) }
-        #expect(keyring?.code == .unsupported)
-        for store in [store, other, keyed] { try await store.close() }
+        for store in [store, other] { try await store.close() }
     }
 
     @Test func `a wrong key, a taken path and an empty remote are told apart`() async throws {

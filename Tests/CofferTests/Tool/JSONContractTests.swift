@@ -379,8 +379,26 @@ import Testing
         try expect(
             [
                 try run(["restore", remote, path("restored.db")]),
-                try run(["replica", "verify", remote]),
+                try run(["replica", "verify", remote]), try restoredWithKeyring(),
             ], describedBy: "`coffer restore` of a replica, and `coffer replica verify`")
+    }
+
+    /// The report of `restore` about the replica of a store with a keyring.
+    private func restoredWithKeyring() throws -> Data {
+        try Data(repeating: 1, count: 32).write(to: URL(filePath: path("credential")))
+        try FileManager.default.createDirectory(
+            atPath: path("keyed-remote"), withIntermediateDirectories: false)
+        var last = Data()
+        for arguments in [
+            ["init", path("with-keyring.db"), "--keyring", "--no-recovery-key"],
+            ["replicate", path("with-keyring.db"), path("keyed-remote"), "--once"],
+            ["restore", path("keyed-remote"), path("restored-keyring.db"), "--json"],
+        ] {
+            let output = try Tool.run(arguments + ["--key-file", path("credential")])
+            try #require(output.exitCode == 0, "\(output.errorText)")
+            last = output.stdout
+        }
+        return last
     }
 
     @Test func `the verbs of keyrings write the fields that are described`() throws {

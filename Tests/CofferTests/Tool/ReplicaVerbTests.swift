@@ -358,16 +358,77 @@ import Darwin
         #expect(output.errorText.contains("\"unit\":\"pages\""), "\(output.errorText)")
     }
 
-    @Test func `a store with a keyring is refused`() throws {
+    // MARK: Keyrings
+
+    private func run(_ arguments: [String], exitCode: Int32 = 0) throws -> Tool.Output {
+        let output = try Tool.run(arguments)
+        try #require(output.exitCode == exitCode, "\(arguments): \(output.errorText)")
+        return output
+    }
+
+    @Test func `each kind of credential restores a store with a keyring, and rotations too`() throws
+    {
+        let keyed = path("keyed")
         try Data(repeating: 1, count: 32).write(to: URL(filePath: path("file")))
-        let keyed = ["--key-file", path("file")]
-        let made = try Tool.run(
-            ["init", path("keyed"), "--keyring", "--no-recovery-key"] + keyed)
-        #expect(made.exitCode == 0, "\(made.errorText)")
-        let output = try Tool.run(["replicate", path("keyed"), remote, "--once"] + keyed)
-        #expect(output.exitCode == 16, "\(output.errorText)")
-        let history = try Tool.run(["replicas", remote] + keyed)
-        #expect(history.exitCode == 16, "\(history.errorText)")
+        let first = ["--key-file", path("file")]
+        _ = try run(["init", keyed, "--keyring", "--no-recovery-key"] + first)
+        let recipient = try run(["key", "make-identity", path("identity")])
+        try Data(recipient.stdout).write(to: URL(filePath: path("recipient")))
+        _ = try run(["key", "add", keyed, "--recipient", path("recipient")] + first)
+        // The service reverses 32 bytes.
+        let reversed = "perl -0777 -pe '$_ = reverse $_'"
+        _ = try run(
+            [
+                "key", "add", keyed, "--wrap-command", reversed, "--new-unwrap-command", reversed,
+            ] + first)
+        _ = try run(["sql", keyed, "CREATE TABLE t(v)", "--write"] + first)
+        let sent = try run(["replicate", keyed, remote, "--once", "--json"] + first)
+        let position = try #require(try object(sent.stdout)["position"] as? String)
+        _ = try run(["rotate", keyed] + first)
+        _ = try run(["sql", keyed, "INSERT INTO t VALUES (1)", "--write"] + first)
+        _ = try run(["replicate", keyed, remote, "--once"] + first)
+
+        for (index, credential) in [
+            first, ["--identity-file", path("identity")], ["--unwrap-command", reversed],
+        ].enumerated() {
+            let copy = path("copy-\(index)")
+            let restored = try run(["restore", remote, copy] + credential)
+            #expect(restored.text.contains("\(copy).keyring, with"), "\(restored.text)")
+            // Everybody can seal a keyring to a public key.
+            let warns = restored.errorText.contains("--at-least")
+            #expect(warns == credential.contains("--identity-file"), "\(restored.errorText)")
+            let rows = try run(["sql", copy, "SELECT v FROM t"] + credential)
+            #expect(rows.text.contains("1"), "\(rows.text)")
+        }
+        let old = try run(
+            ["restore", remote, path("old"), "--at-least", position, "--position", position]
+                + ["--identity-file", path("identity")])
+        #expect(!old.errorText.contains("warning"), "\(old.errorText)")
+        _ = try run(["verify", path("old")] + first)
+        _ = try run(["replicas", remote] + first)
+        _ = try run(["replica", "verify", remote] + first)
+        _ = try run(["replica", "purge", remote] + first)
+        let check = try run(["replica", "check", remote])
+        #expect(!check.errorText.contains("other objects"), "\(check.errorText)")
+    }
+
+    @Test func `a credential of no slot, a raw key and a credential without keyring are refused`()
+        throws
+    {
+        for number in UInt8(1)...2 {
+            try Data(repeating: number, count: 32).write(to: URL(filePath: path("file-\(number)")))
+        }
+        let (first, other) = (["--key-file", path("file-1")], ["--key-file", path("file-2")])
+        _ = try run(["init", path("keyed"), "--keyring", "--no-recovery-key"] + first)
+        _ = try run(["replicate", path("keyed"), remote, "--once"] + first)
+        _ = try run(["restore", remote, path("copy")] + other, exitCode: 12)
+        let raw = try run(
+            ["restore", remote, path("copy"), "--raw-key-file", path("file-1")], exitCode: 12)
+        #expect(raw.errorText.contains("keyring"), "\(raw.errorText)")
+        let plain = path("plain-remote")
+        try FileManager.default.createDirectory(atPath: plain, withIntermediateDirectories: false)
+        #expect(try coffer("replicate", store.path, plain, "--once").exitCode == 0)
+        _ = try run(["replicas", plain] + first, exitCode: 16)
     }
 
     @Test(.enabled(if: S3Server.url != nil || Repository.isCI))

@@ -75,16 +75,24 @@ struct RemoteOptions: ParsableArguments {
             condition: google ? .googleGeneration : .ifNoneMatch)
     }
 
-    /// The remote at a place, and the key of the store that it has.
+    /// The remote at a place, and a key of the store that it has. A passphrase is a credential if
+    /// that store has a keyring.
     ///
-    /// - Throws: `ToolError` `.unsupportedFormat` for a credential of a keyring; as `remote(_:)`;
-    ///   errors of reading the secret.
-    func replica(at place: String, _ secret: SecretOptions) throws -> (any Remote, KeyHolder) {
+    /// - Throws: `ToolError` `.unsupportedFormat` for a credential, and a store without a keyring;
+    ///   as `remote(_:)`; errors of the remote, and of reading the secret.
+    func replica(
+        at place: String, _ secret: SecretOptions
+    ) async throws -> (any Remote, KeyHolder) {
         let source = try secret.source()
         let remote = try remote(place)
+        let keyring = source.form == .rawKey ? nil : try await Keyring.replicated(to: remote)
+        if let keyring {
+            let credential = try SecretReader.credential(source, of: keyring, at: remote.place)
+            return (remote, KeyHolder(.keyring(credential)))
+        }
         guard [.passphrase, .rawKey].contains(source.form) else {
             throw ToolError(
-                .unsupportedFormat, "a store with a keyring has no replica yet",
+                .unsupportedFormat, "the replica is of a store without a keyring",
                 hint: "Name the passphrase or the raw key of the store.")
         }
         return (remote, KeyHolder(try SecretReader.own(source, for: remote.place)))

@@ -93,7 +93,8 @@ struct ReplicaChecks: ParsableCommand {
         @OptionGroup(title: "Output") var output: OutputOptions
 
         func run() async throws {
-            let (place, key) = try remoteOptions.replica(at: remote.place, secret)
+            let (place, key) = try await remoteOptions.replica(at: remote.place, secret)
+            try moment.warn(of: secret)
             RunFiles.remedy("restore an earlier position with coffer restore --position")
             let folder = PrivateFolder()
             let moment = moment
@@ -105,7 +106,7 @@ struct ReplicaChecks: ParsableCommand {
                     atLeast: moment.atLeast, progress: progress)
             }
             if let damage = report.damage { throw damage }
-            try output.print(ReplicaRestoreResult(place.place, report, path: nil))
+            try output.print(try ReplicaRestoreResult(place.place, report, path: nil))
         }
     }
 
@@ -145,7 +146,7 @@ struct ReplicaChecks: ParsableCommand {
         }
 
         func run() async throws {
-            let (place, key) = try remoteOptions.replica(at: remote.place, secret)
+            let (place, key) = try await remoteOptions.replica(at: remote.place, secret)
             let count = try await Signals.cancelling {
                 Signals.workBegins()
                 return try await place.purge(key: try key.takeOne())

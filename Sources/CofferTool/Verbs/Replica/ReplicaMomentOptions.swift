@@ -36,6 +36,15 @@ struct ReplicaMomentOptions: ParsableArguments {
         position.map { .position($0) } ?? at.map { .time($0) } ?? .newest
     }
 
+    /// Warns of a replica that the remote itself may have made: everybody can seal a keyring to the
+    /// public key of a recipient.
+    func warn(of secret: SecretOptions) throws {
+        guard try secret.source().form == .identity, position == nil, atLeast == nil else { return }
+        Terminal.warn(
+            "an identity does not prove who made the replica: name a position that you have kept "
+                + "elsewhere with --at-least, or use another credential")
+    }
+
     static func position(_ text: String) throws -> ReplicaPosition {
         guard let position = ReplicaPosition(text) else {
             throw ValidationError(

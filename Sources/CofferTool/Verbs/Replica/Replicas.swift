@@ -28,7 +28,7 @@ struct Replicas: AsyncParsableCommand {
     @OptionGroup(title: "Output") var output: OutputOptions
 
     func run() async throws {
-        let (place, key) = try remoteOptions.replica(at: remote.place, secret)
+        let (place, key) = try await remoteOptions.replica(at: remote.place, secret)
         let history = try await ReplicaHistory(of: place, key: try key.takeOne())
         try output.print(ReplicasResult(place.place, history, listsAll: all))
     }

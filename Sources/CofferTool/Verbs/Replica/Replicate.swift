@@ -23,8 +23,12 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             first: it must refuse to create an object twice. One owner writes to it. After a crash \
             the next run waits for three of the former intervals and ten seconds. A run of another \
             owner, such as on another machine, is refused unless --take-over-from names the former \
-            one: coffer replicas shows it. A store with a keyring cannot be replicated yet: use \
-            coffer backup.
+            one: coffer replicas shows it.
+
+            The keyring of a store goes to the remote too, in the clear as beside the store. \
+            Each of its credentials restores every commit, also of the time before a rotation; \
+            one that was removed restores nothing. After a new root, or another key of a store \
+            without a keyring, name a new remote.
 
             STORE-tags-… next to the store has 16 bytes for each page. Without it, the first run \
             after a crash sends all pages. Until everything is in the remote for the first time, a \

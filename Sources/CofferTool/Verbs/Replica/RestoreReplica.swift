@@ -7,7 +7,8 @@ extension Restore {
     func restoreReplica() async throws {
         try NewFile.requireFree(forStore: store.path)
         try NewFile.requireFolder(store.path)
-        let (place, key) = try remoteOptions.replica(at: backup, secret)
+        let (place, key) = try await remoteOptions.replica(at: backup, secret)
+        try moment.warn(of: secret)
         RunFiles.makes(store.path)
         RunFiles.remedy("restore an earlier position with --position")
         Signals.willChange(Interruption.ofCopy(store.path))
@@ -22,7 +23,7 @@ extension Restore {
                 "the store is whole, but its replica is not: \(Failure(damage).message); replicate "
                     + "it to a new remote")
         }
-        output.printDone(ReplicaRestoreResult(place.place, report, path: store.path))
+        output.printDone(try ReplicaRestoreResult(place.place, report, path: store.path))
     }
 }
 
@@ -31,6 +32,8 @@ struct ReplicaRestoreResult: Report {
     let remote: String
     /// The restored store; `nil` if it was removed again.
     let path: ReportedPath?
+    /// `nil` without a keyring, and if the store was removed again.
+    let keyring: ReportedPath?
     let position: String
     let time: Date
     let profile: String?
@@ -38,9 +41,11 @@ struct ReplicaRestoreResult: Report {
     let rowCount: Int
     let pageCount: Int
 
-    init(_ remote: String, _ report: ReplicaRestoreReport, path: String?) {
+    init(_ remote: String, _ report: ReplicaRestoreReport, path: String?) throws {
         self.remote = remote
         self.path = path.map { ReportedPath($0) }
+        let hasKeyring = try path.map { try Keyring.exists(for: $0) } ?? false
+        keyring = hasKeyring ? path.map { ReportedPath($0 + Keyring.fileSuffix) } : nil
         (position, time) = ("\(report.position)", report.time)
         profile = report.copy.profile?.description
         tableCount = report.copy.tableCount
@@ -50,7 +55,9 @@ struct ReplicaRestoreResult: Report {
 
     var lines: [(label: String, value: String)] {
         [("replica", "\(remote), kept as it is")]
-            + (path.map { [("store", "\($0), restored")] } ?? []) + [
+            + (path.map { [("store", "\($0), restored")] } ?? [])
+            + (keyring.map { [("keyring", "\($0), with the credentials of the newest commit")] }
+                ?? []) + [
                 ("position", "\(position), sent at \(time.formatted(.iso8601))"),
                 ("profile", profile ?? "none"),
                 ("content", CopyResult.content(tableCount, rowCount, pageCount)),

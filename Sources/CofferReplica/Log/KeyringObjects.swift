@@ -1,0 +1,99 @@
+import Coffer
+
+/// The keyrings in a remote, in the clear as beside their store: without one nobody opens a record.
+///
+/// Each record names the keyring of its time, with its hash. The list of a remote only finds the
+/// first one: the last record then says which one counts.
+struct KeyringObjects {
+    let access: RemoteAccess
+
+    /// A keyring as it was found.
+    struct Found {
+        let name: KeyringName
+        let keyring: ReplicaKeyring
+    }
+
+    /// Puts a keyring into the remote, and reads it back.
+    ///
+    /// - Throws: `.remoteUnfit` if the name is taken, or other bytes come back; errors of the
+    ///   remote.
+    func put(_ keyring: ReplicaKeyring, as name: KeyringName) async throws {
+        guard try await access.create(name.name, keyring.bytes) == .created,
+            try await access.read(name.name) == keyring.bytes
+        else {
+            throw StoreError(
+                .remoteUnfit, "\(access.remote.place) does not keep \(name.name) as it was sent",
+                hint: "Nothing but this replica may write there. Replicate to a new remote.")
+        }
+    }
+
+    /// The names, the newest first.
+    func names() async throws -> [KeyringName] {
+        var found: [KeyringName] = []
+        var last = KeyringName.folder
+        while true {
+            let names = try await access.names(withPrefix: KeyringName.folder, after: last)
+            found += names.compactMap(KeyringName.init(name:))
+            guard let next = names.last else { return found.sorted(by: >) }
+            last = next
+        }
+    }
+
+    /// The keyring of a name; `nil` if there is none.
+    ///
+    /// - Throws: `.remoteDamaged` for bytes that are not a keyring; `.tooCostly`,
+    ///   `.needsNewerProgram`.
+    func keyring(_ name: KeyringName) async throws -> ReplicaKeyring? {
+        guard let bytes = try await access.read(name.name) else { return nil }
+        do throws(StoreError) {
+            return try ReplicaKeyring(bytes)
+        } catch  where error.code == .keyringDamaged {
+            throw Self.damaged(name, at: access)
+        }
+    }
+
+    /// The newest keyrings that are whole: two of them, because the newest one may be of a change
+    /// that no record names yet.
+    ///
+    /// - Throws: `.remoteDamaged` if there is none; `.notFound` if the replica has just been begun;
+    ///   `.tooCostly`, `.needsNewerProgram`.
+    func newest() async throws -> [Found] {
+        var found: [Found] = []
+        var damage: (any Error)?
+        let names = try await names()
+        if names.isEmpty, [nil, .first].contains(try await LogEnd(access: access).last()) {
+            throw LogReader.noRecords(access)
+        }
+        for name in names where found.count < 2 {
+            do {
+                // One that has just been deleted is not missed.
+                if let keyring = try await keyring(name) {
+                    found.append(Found(name: name, keyring: keyring))
+                }
+            } catch let error as StoreError where error.code == .remoteDamaged {
+                damage = damage ?? error
+            }
+        }
+        guard found.isEmpty else { return found }
+        throw damage
+            ?? StoreError(
+                .remoteDamaged, "\(access.remote.place) has lost the keyring of its replica",
+                hint: "Somebody has deleted it, or the service has lost it. Without it no "
+                    + "credential opens the replica.")
+    }
+
+    /// Deletes the keyrings before one: a credential that was removed since opens them.
+    ///
+    /// - Returns: How many were deleted.
+    func deleteAll(before name: KeyringName) async throws -> Int {
+        let former = try await names().filter { $0 < name }
+        for name in former { try await access.delete(name.name) }
+        return former.count
+    }
+
+    static func damaged(_ name: KeyringName, at access: RemoteAccess) -> StoreError {
+        StoreError(
+            .remoteDamaged, "\(name.name) of \(access.remote.place) is not as its owner wrote it",
+            hint: "Somebody has changed the object, or the service has damaged it.")
+    }
+}
