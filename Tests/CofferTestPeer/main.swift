@@ -208,8 +208,9 @@ case "replicate":
     let mode = next()
     let path = next()
     report {
-        let store = try Store(path: path, key: nextKey(), configuration: configuration(mode))
-        return try replicate(store, to: next(), tellsEarly: tellsEarly)
+        let work = ReplicatorWork(rawValue: next()) ?? .plain
+        let store = try Store(path: path, key: work.key(), configuration: configuration(mode))
+        return try replicate(store, to: next(), work, tellsEarly: tellsEarly)
     }
 
 case "registers":

@@ -1,17 +1,22 @@
 import Testing
+import Workload
 
 @testable import Coffer
 
-/// Processes that are killed while they replicate: 20 by default, 40 for `make proof`, 10 000
-/// in a long run.
+/// Processes that are killed while they replicate: 6 of each kind by default, 100 for `make proof`,
+/// 5 000 in a long run.
 @Suite(.againstHanging, .onOwnThreads) struct KillDuringReplicateTests {
-    @Test(arguments: journalModes)
+    @Test(arguments: journalModes, ReplicatorWork.allCases)
     func `kill -9 of the sender costs no row that it told of, and no position`(
-        mode: Configuration.JournalMode
+        mode: Configuration.JournalMode, work: ReplicatorWork
     ) async throws {
-        let tally = try await ReplicaKillHarness(journalMode: mode)
-            .run(killCount: tryCount(isProof ? 20 : 10, long: 5000), seed: testSeed())
-        try tally.expectNothingLost("kills of a sender")
+        let tally = try await ReplicaKillHarness(journalMode: mode, work: work)
+            .run(killCount: tryCount(isProof ? 100 : 6, long: 5000), seed: testSeed())
+        switch work {
+        case .plain: try tally.expectNothingLost("kills of a sender")
+        case .maintained: try tally.expectNothingLost("kills of a sender that makes snapshots")
+        case .keyring: try tally.expectNothingLost("kills of a sender that rotates")
+        }
     }
 
     @Test func `the harness fails when rows are told before the remote has them`() async throws {

@@ -9,6 +9,7 @@ import Workload
 /// it told of is there, none is missing before it, and a position has what it had when it was told.
 struct ReplicaKillHarness {
     let journalMode: Configuration.JournalMode
+    var work = ReplicatorWork.plain
     /// For tests of tests: the process tells of rows before the remote has them.
     var tellsEarly = false
 
@@ -49,13 +50,13 @@ struct ReplicaKillHarness {
                 told.append(Told(count: count, position: ReplicaPosition(String(words[2]))))
             }
             problems += await check(folder, told, using: &random)
-            tally.add(problems, "\(journalMode), kill \(number)")
+            tally.add(problems, "\(journalMode), \(work), kill \(number)")
         }
     }
 
     private func makeStore(_ path: String) throws {
         let store = try Store(
-            path: path, key: .numbered(1), configuration: .testing(journalMode))
+            path: path, key: work.key(), configuration: .testing(journalMode))
         try store.write { tx in try tx.execute("CREATE TABLE t(n INTEGER PRIMARY KEY, b)") }
         try store.close()
     }
@@ -65,7 +66,7 @@ struct ReplicaKillHarness {
     ) throws -> [String] {
         let peer = try Peer([
             "replicate", tellsEarly ? "early" : "truly", journalMode.description, folder.path(),
-            "1", folder.path("remote"),
+            work.rawValue, folder.path("remote"),
         ])
         var lines: [String] = []
         // One of eight is killed while it starts, or takes over.
@@ -89,12 +90,29 @@ struct ReplicaKillHarness {
     ) async -> [String] {
         guard let last = told.last else { return [] }
         var problems = await check(folder, .newest, atLeast: last.position, count: last.count)
-        let any = told[Int.random(in: 0..<told.count, using: &random)]
-        if let position = any.position {
+        do {
+            let kept = try await kept(told, folder)
+            guard let any = kept.randomElement(using: &random) else {
+                return problems + ["none of \(told.count) positions is kept"]
+            }
             problems += await check(
-                folder, .position(position), atLeast: nil, count: any.count, isExact: true)
+                folder, .position(any.position), atLeast: nil, count: any.count, isExact: true)
+        } catch {
+            problems.append("\(error)")
         }
         return problems
+    }
+
+    /// The positions that were told and can be restored: without snapshots, that is all of them.
+    private func kept(
+        _ told: [Told], _ folder: TemporaryFolder
+    ) async throws -> [(count: Int, position: ReplicaPosition)] {
+        let told = told.compactMap { told in told.position.map { (told.count, $0) } }
+        guard work == .maintained else { return told }
+        let history = try await ReplicaHistory(
+            of: FolderRemote(folder.path("remote")), key: work.key())
+        let kept = Set(history.commits.map(\.position))
+        return told.filter { kept.contains($0.1) }
     }
 
     private func check(
@@ -102,10 +120,13 @@ struct ReplicaKillHarness {
         isExact: Bool = false
     ) async -> [String] {
         let copy = folder.path("copy.db")
-        defer { try? FileManager.default.removeItem(atPath: copy) }
+        defer {
+            removeStore(copy)
+            unlinkIfPresent(copy + Keyring.fileSuffix)
+        }
         do {
             try await Store.restore(
-                from: FolderRemote(folder.path("remote")), to: copy, key: .numbered(1), at: moment,
+                from: FolderRemote(folder.path("remote")), to: copy, key: work.key(), at: moment,
                 atLeast: atLeast, configuration: .testing(journalMode))
             let numbers = try numbers(copy)
             guard numbers == Array(1...max(1, numbers.count)) else {
@@ -122,7 +143,7 @@ struct ReplicaKillHarness {
 
     private func numbers(_ path: String) throws -> [Int] {
         let store = try Store(
-            path: path, key: .numbered(1), configuration: .testing(journalMode))
+            path: path, key: work.key(), configuration: .testing(journalMode))
         defer { try? store.close() }
         return try store.read { tx in
             try tx.rows("SELECT n FROM t ORDER BY n").map { try $0.get(0) }
