@@ -14,10 +14,7 @@ struct ReplicaBeginning {
 
     func run() async throws -> Replica {
         let description = try await description()
-        guard description.saltBytes == source.salt,
-            description.profile == source.profileName,
-            description.pageByteCount == source.pageByteCount
-        else {
+        guard isOfSource(description) else {
             throw StoreError(
                 .remoteOfAnotherStore, "\(access.remote.place) has the replica of another file",
                 hint: "Give each store a remote of its own, such as a folder or a prefix.")
@@ -59,6 +56,42 @@ struct ReplicaBeginning {
         throw StoreError(
             .ownedElsewhere, "another owner writes to \(access.remote.place) all the time",
             hint: "Stop it first.")
+    }
+
+    /// The position of the last commit, if there is nothing to do: the last run of this owner has
+    /// ended less than a day ago, and file and keyring are as it left them.
+    ///
+    /// - Returns: `nil` if there is something to do, or an error to find.
+    func unchangedPosition() async throws -> ReplicaPosition? {
+        guard let bytes = try await access.read(ReplicaDescription.name) else { return nil }
+        let description = try ReplicaDescription(bytes, at: access.remote.place)
+        guard isOfSource(description), description.hasKeyring == source.hasKeyring else {
+            return nil
+        }
+        let reader = LogReader(
+            access: access,
+            keys: ReplicaKeys(source.secret(), replica: description.replicaNumber))
+        guard let end = try await reader.end(), end.last.header.kind == .closed,
+            end.owner == options.ownerName(of: source.path),
+            // A snapshot may be due later.
+            abs(options.currentDate().timeIntervalSince(end.last.record.time))
+                < options.snapshotInterval / .seconds(1)
+        else { return nil }
+        try await LogEnd(access: access).requireNothing(after: end.last.slot)
+        let keyring = try await Store.offPool { [store, source] _ in
+            try store.replicaKeyring(of: source)
+        }
+        if let keyring, end.last.record.note.keyring?.isOf(keyring) != true { return nil }
+        let summaries = LogSummaries(reader: reader, end: end.last.slot)
+        guard let last = try await summaries.lastCommit(of: end.last),
+            last.describes(try await fileState(reader.keys).tags)
+        else { return nil }
+        return try await summaries.lastPosition(before: end.last)
+    }
+
+    private func isOfSource(_ description: ReplicaDescription) -> Bool {
+        description.saltBytes == source.salt && description.profile == source.profileName
+            && description.pageByteCount == source.pageByteCount
     }
 
     /// Keeps other processes of this machine from replicating the file to the same remote.

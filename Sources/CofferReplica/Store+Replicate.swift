@@ -35,15 +35,9 @@ extension Store {
     public func replicate(
         to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()
     ) async throws -> Replica {
-        let source = try replicaSource()
-        let health = ReplicaHealth(options, replicaReports(remote: remote.place))
-        var patience = options.patience
-        patience.failed = { health.failed($0) }
-        patience.limit = patience.limit ?? RemoteAccess.beginningLimit
-        let access = RemoteAccess(remote, patience: patience)
+        let beginning = try beginning(remote, options)
+        let access = beginning.access
         try await ProvenRemotes.require(remote, access.clock)
-        let beginning = ReplicaBeginning(
-            store: self, source: source, access: access, options: options, health: health)
         let replica = try await beginning.run()
         do {
             try await replica.caughtUp()
@@ -54,6 +48,58 @@ extension Store {
         access.endLimit()
         await replica.begin()
         return replica
+    }
+
+    /// Sends what was committed since the last call, and ends: for a program that runs from time to
+    /// time.
+    ///
+    /// ```swift
+    /// let position = try await store.replicateOnce(to: remote)
+    /// ```
+    ///
+    /// It replicates, makes a snapshot if it is time for one, and closes the replica. If nothing
+    /// was committed since, it only reads, and writes to the remote once per
+    /// `ReplicaOptions.snapshotInterval`. A snapshot that fails does not fail the call: the next
+    /// one tries again, and `ReplicaOptions.failed` tells.
+    ///
+    /// - Returns: The position of the newest commit.
+    /// - Throws: As `replicate(to:_:)` and `Replica.close()`.
+    /// - Complexity: O(*pages*).
+    @discardableResult
+    public func replicateOnce(
+        to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()
+    ) async throws -> ReplicaPosition {
+        if let position = try await unchangedPosition(in: remote, options) { return position }
+        let replica = try await replicate(to: remote, options)
+        _ = try? await replica.maintain()
+        do {
+            let position = try await replica.caughtUp()
+            try await replica.close()
+            return position
+        } catch {
+            await replica.giveUp()
+            throw error
+        }
+    }
+
+    /// The position of the newest commit, if the last run has ended and nothing is to do.
+    package func unchangedPosition(
+        in remote: any Remote, _ options: ReplicaOptions
+    ) async throws -> ReplicaPosition? {
+        try await beginning(remote, options).unchangedPosition()
+    }
+
+    private func beginning(
+        _ remote: any Remote, _ options: ReplicaOptions
+    ) throws -> ReplicaBeginning {
+        let source = try replicaSource()
+        let health = ReplicaHealth(options, replicaReports(remote: remote.place))
+        var patience = options.patience
+        patience.failed = { health.failed($0) }
+        patience.limit = patience.limit ?? RemoteAccess.beginningLimit
+        return ReplicaBeginning(
+            store: self, source: source, access: RemoteAccess(remote, patience: patience),
+            options: options, health: health)
     }
 }
 

@@ -78,6 +78,31 @@ struct LogSummaries {
         return commit.flatMap { $0.pageCount > 0 ? $0 : nil }
     }
 
+    /// The position of the last commit of the last term before its last record; `nil` if no commit
+    /// of that term has ended.
+    ///
+    /// - Throws: `.remoteDamaged` if a record is missing; errors of the remote.
+    func lastPosition(before last: LogReader.Found) async throws -> ReplicaPosition? {
+        // The hash of a record is in the one after it.
+        var (next, number) = (last.header, last.slot.number)
+        while number > 0 {
+            number -= 1
+            let slot = Slot(term: last.slot.term, number: number)
+            guard let (header, record) = try await reader.summary(at: slot) else {
+                throw LogReader.missing(slot)
+            }
+            if Self.endsCommit(header, record) { return ReplicaPosition(slot, next.previous) }
+            next = header
+        }
+        return nil
+    }
+
+    /// Whether a record ends a commit. A term that goes on begins with the file as it was.
+    static func endsCommit(_ header: RecordHeader, _ record: ReplicaRecord) -> Bool {
+        header.kind == .segment
+            ? record.endsCommit : header.kind == .begin && record.pageCount > 0
+    }
+
     /// Some summaries of a term, up to the first slot that is free.
     private func batch(
         of term: UInt64, from first: UInt64

@@ -67,12 +67,7 @@ public struct ReplicaHistory: Sendable {
         let summaries = LogSummaries(reader: reader, end: end.last.slot)
         try await summaries.readAll(index) { slot, header, record in
             if let last { add(last.slot, last.record, header.previous) }
-            // A term that goes on begins with the file as it was.
-            let isCommit =
-                header.kind == .segment
-                ? record.endsCommit
-                : header.kind == .begin && record.pageCount > 0
-            last = isCommit ? (slot, record) : nil
+            last = LogSummaries.endsCommit(header, record) ? (slot, record) : nil
         }
         if let last { add(last.slot, last.record, end.last.sealed.hash) }
         self.commits = commits

@@ -227,6 +227,33 @@ import Workload
         return copy
     }
 
+    @Test func `a run from time to time writes only if something was committed, or once a day`()
+        async throws
+    {
+        let remote = MemoryRemote()
+        let store = try open()
+        try makeTable(in: store)
+        var options = ReplicaOptions.testing
+        let first = try await store.replicateOnce(to: remote, options)
+        let objects = remote.objects
+        #expect(try await store.replicateOnce(to: remote, options) == first)
+        #expect(remote.objects == objects)
+        try insert(5, in: store)
+        let second = try await store.replicateOnce(to: remote, options)
+        #expect(first < second)
+        #expect(try await store.replicateOnce(to: remote, options) == second)
+        // Another owner, an unfinished run, and a snapshot that may be due are not passed over.
+        var other = options
+        other.owner = "other"
+        await expect(.ownedElsewhere) { try await store.replicateOnce(to: remote, other) }
+        options.currentDate = { Date.now + 90_000 }
+        let count = remote.objects.count
+        let third = try await store.replicateOnce(to: remote, options)
+        #expect(second < third)
+        #expect(remote.objects.count > count)
+        try await store.close()
+    }
+
     @Test func `a remote of another store is refused, and a store in memory`() async throws {
         let store = try open()
         try makeTable(in: store)

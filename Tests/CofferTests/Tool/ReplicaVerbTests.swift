@@ -75,6 +75,24 @@ import Darwin
         #expect(try values(path("newest")) == [1, 2, 3])
     }
 
+    @Test func `a run that finds nothing new writes nothing`() throws {
+        let first = try send()
+        func objects() throws -> [String] {
+            try FileManager.default.subpathsOfDirectory(atPath: remote).sorted()
+        }
+        let before = try objects()
+        let again = try coffer("replicate", store.path, remote, "--once", "--json")
+        let event = try object(again.stdout)
+        #expect(event["event"] as? String == "unchanged")
+        #expect(event["position"] as? String == first)
+        #expect(try objects() == before)
+        let text = try coffer("replicate", store.path, remote, "--once")
+        #expect(text.text.contains("nothing was committed since the last run"), "\(text.text)")
+        try store.execute("INSERT INTO t VALUES (2)")
+        #expect(try send() != first)
+        #expect(try objects().count > before.count)
+    }
+
     @Test func `a time names the last commit before it`() throws {
         _ = try send()
         try store.execute("INSERT INTO t VALUES (2)")

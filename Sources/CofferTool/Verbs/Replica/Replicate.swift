@@ -61,7 +61,10 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         transform: TimeSpan.init)
     var interval: TimeSpan?
 
-    @Flag(help: "Send what was committed, and end.")
+    @Flag(
+        help: ArgumentHelp(
+            "Send what was committed, and end. If nothing was since the last run, nothing is "
+                + "written, or once a day."))
     var once = false
 
     @Option(
@@ -134,6 +137,9 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         defer { events.finish() }
         return try await Signals.serving { [once, options] in
             Signals.workBegins()
+            if once, let position = try await opened.unchangedPosition(in: place, options) {
+                return events.unchanged(at: position)
+            }
             let replica = try await Supervisor.waiting {
                 defer { transfer.finish() }
                 return try await Self.begin(opened, place, options)

@@ -6,7 +6,7 @@ import Synchronization
 /// An event of `replicate`; the last one is its report.
 struct ReplicateEvent: Report {
     enum Kind: String, Encodable {
-        case waiting, ready, sent, failed, recovered, stopped
+        case waiting, ready, sent, unchanged, failed, recovered, stopped
     }
 
     let event: Kind
@@ -22,7 +22,7 @@ struct ReplicateEvent: Report {
         [
             ("store", "\(path)"), ("replica", "\(remote)"),
             ("position", position ?? "none"),
-        ]
+        ] + (event == .unchanged ? [("result", "nothing was committed since the last run")] : [])
     }
 }
 
@@ -130,6 +130,9 @@ final class ReplicateEvents: Sendable {
         finish()
         return event(isService ? .stopped : .sent, position)
     }
+
+    /// - Returns: The report of a run that has found nothing to send.
+    func unchanged(at position: ReplicaPosition) -> ReplicateEvent { event(.unchanged, position) }
 
     /// Waits until everything is told, some seconds at most: a reader may have stalled.
     func finish() { lines.finish() }
