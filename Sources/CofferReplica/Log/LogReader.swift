@@ -65,7 +65,8 @@ struct LogReader {
     static func noRecords(_ access: RemoteAccess) -> StoreError {
         StoreError(
             .notFound, "the replica at \(access.remote.place) has no records yet",
-            hint: "Its first transfer has not begun. Name another remote, or try again later.")
+            hint: "Its first transfer has not begun, or somebody has deleted them. Name another "
+                + "remote, or try again later.")
     }
 
     static func missing(_ slot: Slot) -> StoreError {
