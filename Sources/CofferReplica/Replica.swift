@@ -51,6 +51,8 @@ public actor Replica {
     /// The keyring that the last record names, until those before it are deleted.
     private var namedKeyring: KeyringName?
     private var keyringCount: UInt64 = 0
+    /// When the next pass looks whether the remote still has the keyring.
+    private var keyringCheck: ContinuousClock.Instant?
     /// The snapshot that is being made.
     private var maker: SnapshotMaker?
     private var maintenance: Task<Bool, any Error>?
@@ -251,15 +253,25 @@ public actor Replica {
         .fenced, .wrongKey, .closed, .remoteDamaged, .remoteUnfit,
     ]
 
-    /// Sends the keyring, if it has changed. The pass then names it in a record.
+    /// Sends the keyring, if it has changed, or if the remote has lost it: nothing opens the
+    /// replica without it. The pass then names it in a record.
     private func sendKeyring() async throws {
         let (store, source) = (store, source)
         let newest = try await Store.offPool { _ in try store.replicaKeyring(of: source) }
-        guard let newest, keyring?.isOf(newest) != true else { return }
+        guard let newest else { return }
+        if let keyring, keyring.isOf(newest), try await isThere(keyring) { return }
         let name = KeyringName(term: await writer.last.term, number: keyringCount)
         keyringCount += 1
         try await KeyringObjects(access: reader.access).put(newest, as: name)
         (keyring, isKeyringDue) = (KeyringNote(name, newest, epoch: nil), true)
+    }
+
+    private func isThere(_ keyring: KeyringNote) async throws -> Bool {
+        let now = options.currentInstant()
+        if let keyringCheck, now < keyringCheck { return true }
+        guard try await KeyringObjects(access: reader.access).has(keyring) else { return false }
+        keyringCheck = now + .seconds(3600)
+        return true
     }
 
     /// The pages of a part, at the beginning: 64 MiB of them.

@@ -35,7 +35,7 @@ struct ReplicaBeginning {
         let rule = OwnershipRule(
             access: access, owner: owner, sleep: options.sleep, waiting: options.waiting)
         for _ in 0..<Self.tryCount {
-            let end = try await reader.end()
+            let end = try await end(reader)
             if let end { try await LogEnd(access: access).requireNothing(after: end.last.slot) }
             if let end, end.owner != options.takesOverFrom {
                 try await rule.requireFree(end)
@@ -56,6 +56,19 @@ struct ReplicaBeginning {
         throw StoreError(
             .ownedElsewhere, "another owner writes to \(access.remote.place) all the time",
             hint: "Stop it first.")
+    }
+
+    /// The last record of the remote.
+    ///
+    /// - Throws: `.wrongKey` if it is under another key; as `LogReader.end()`.
+    private func end(_ reader: LogReader) async throws -> LogReader.End? {
+        do {
+            return try await reader.end()
+        } catch let error as StoreError where error.code == .wrongKey {
+            throw error.with(
+                hint: "The store has another key, or another root of its keyring, than when this "
+                    + "replica began: give it a new remote. The replica stays, under the old key.")
+        }
     }
 
     /// The position of the last commit, if there is nothing to do: the last run of this owner has
@@ -81,7 +94,11 @@ struct ReplicaBeginning {
         let keyring = try await Store.offPool { [store, source] _ in
             try store.replicaKeyring(of: source)
         }
-        if let keyring, end.last.record.note.keyring?.isOf(keyring) != true { return nil }
+        if let keyring {
+            guard let note = end.last.record.note.keyring, note.isOf(keyring),
+                try await KeyringObjects(access: access).has(note)
+            else { return nil }
+        }
         let summaries = LogSummaries(reader: reader, end: end.last.slot)
         guard let last = try await summaries.lastCommit(of: end.last),
             last.describes(try await fileState(reader.keys).tags)

@@ -13,6 +13,21 @@ package struct ReplicaKeyring: Sendable {
         area = try KeyringArea(stored: bytes)
     }
 
+    /// Unwraps the root by a credential.
+    ///
+    /// - Throws: As `KeyringArea.unlocked`.
+    func unlocked(
+        by credential: borrowing KeyCredential, memoryMax: Int
+    ) throws(StoreError) -> UnlockedKeyring {
+        do throws(StoreError) {
+            return try area.unlocked(by: credential, memoryMax: memoryMax)
+        } catch  where error.code == .wrongKey {
+            throw error.with(
+                hint: "A slot may have been removed or changed since. Keyring.replicated(to:) "
+                    + "lists those that the replica has.")
+        }
+    }
+
     package var bytes: [UInt8] { area.bytes }
 
     /// Grows with each change of the keyring.

@@ -18,13 +18,19 @@ package struct ReplicaSource: Sendable {
 
     /// The file of an open store.
     ///
-    /// - Throws: `.misuse` if it has a keyring, and does not keep its root; `.busy` while the root
-    ///   is being replaced.
+    /// - Throws: `.misuse` if it has a keyring, and was opened by another key or does not keep its
+    ///   root; `.busy` while the root is being replaced.
     init(_ file: StoreFile) throws(StoreError) {
         path = file.location.path
         let (cipher, keyring) = file.keyOfKeyring
         self.cipher = cipher
         guard let keyring else {
+            guard !KeyringFile(of: file.location).exists else {
+                throw StoreError(
+                    .misuse, "\(path) has a keyring, and was not opened by it",
+                    hint: "Open it by a credential of the keyring. No credential would open a "
+                        + "replica under the raw key, and the next rotation would end it.")
+            }
             origin = .key
             return
         }
@@ -84,7 +90,7 @@ package struct ReplicaSource: Sendable {
                     + "keyring",
                 hint: "Pass a credential of the keyring (.keyring).")
         }
-        let unlocked = try keyring.area.unlocked(by: credential, memoryMax: memoryMax)
+        let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax)
         let content = unlocked.area.content
         guard content.id == salt else {
             throw StoreError(
@@ -176,6 +182,12 @@ package struct ReplicaSource: Sendable {
     }
 
     // MARK: Restored files
+
+    /// Whether the keyring had a later epoch than this one: a rotation came after it.
+    package func wasRotated(since epoch: UInt32?) -> Bool {
+        guard case .keyring(let unlocked) = origin, let epoch else { return false }
+        return unlocked.key.area.content.highestEpoch > epoch
+    }
 
     /// The key of a restored file, and the keyring that it gets.
     ///

@@ -27,7 +27,7 @@ struct KeyringNote: Codable, Equatable, Sendable {
 
     var name: KeyringName { KeyringName(term: term, number: number) }
 
-    func isOf(_ keyring: ReplicaKeyring) -> Bool {
-        hash.elementsEqual(SHA256.hash(data: keyring.bytes))
-    }
+    func isOf(_ keyring: ReplicaKeyring) -> Bool { isOf(keyring.bytes) }
+
+    func isOf(_ bytes: [UInt8]) -> Bool { hash.elementsEqual(SHA256.hash(data: bytes)) }
 }

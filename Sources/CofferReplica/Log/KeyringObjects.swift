@@ -27,6 +27,12 @@ struct KeyringObjects {
         }
     }
 
+    /// Whether the remote has a keyring as a record names it.
+    func has(_ note: KeyringNote) async throws -> Bool {
+        guard let bytes = try await access.read(note.name.name) else { return false }
+        return note.isOf(bytes)
+    }
+
     /// The names, the newest first.
     func names() async throws -> [KeyringName] {
         var found: [KeyringName] = []
@@ -78,8 +84,7 @@ struct KeyringObjects {
         throw damage
             ?? StoreError(
                 .remoteDamaged, "\(access.remote.place) has lost the keyring of its replica",
-                hint: "Somebody has deleted it, or the service has lost it. Without it no "
-                    + "credential opens the replica.")
+                hint: Self.repair)
     }
 
     /// Deletes the keyrings before one: a credential that was removed since opens them.
@@ -94,6 +99,11 @@ struct KeyringObjects {
     static func damaged(_ name: KeyringName, at access: RemoteAccess) -> StoreError {
         StoreError(
             .remoteDamaged, "\(name.name) of \(access.remote.place) is not as its owner wrote it",
-            hint: "Somebody has changed the object, or the service has damaged it.")
+            hint: repair)
     }
+
+    static let repair =
+        "If the store exists, replicate it again, which sends its keyring. If it is lost, put the "
+        + "first 16384 bytes of a copy of its keyring at that name: no other secret opens the "
+        + "replica."
 }

@@ -108,7 +108,8 @@ struct OpenReplica {
             if isLater { return self }
             throw StoreError(
                 .remoteDamaged, "\(reader.access.remote.place) has lost \(note.name.name)",
-                hint: "Somebody has put an older keyring there, or hides the newest one.")
+                hint: "Somebody has put an older keyring there, or hides the newest one. "
+                    + KeyringObjects.repair)
         }
         guard note.isOf(keyring) else {
             throw KeyringObjects.damaged(note.name, at: reader.access)

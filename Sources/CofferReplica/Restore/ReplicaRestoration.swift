@@ -61,12 +61,13 @@ struct ReplicaRestoration {
                 .notFound, "that moment is at \(commit.position), before \(atLeast)",
                 hint: "Name a later moment, or restore without the position.")
         }
-        return try await Store.offPool { [path, progress] cancellation in
+        return try await Store.offPool { [path, progress, source = replica.source] cancellation in
             try Self.require(target.file, has: commit, reader.keys, cancellation)
             let copy = try target.file.adopt(
                 pageCount: commit.pageCount, epoch: commit.epoch, progress, cancellation)
             return ReplicaRestoreReport(
-                path: path, position: commit.position, time: commit.time, damage: damage,
+                path: path, position: commit.position, time: commit.time,
+                isFromBeforeRotation: source.wasRotated(since: commit.epoch), damage: damage,
                 copy: copy)
         }
     }

@@ -41,6 +41,9 @@ public struct ReplicaRestoreReport: Sendable {
     public let position: ReplicaPosition
     /// When its commit was sent, by the clock of the machine that sent it.
     public let time: Date
+    /// Whether the key was rotated after that commit. The restored store has the earlier key again:
+    /// call `Store.rotate` if that key was thrown away.
+    public let isFromBeforeRotation: Bool
     /// The damage of a snapshot, for which an earlier one was taken; `nil` if there is none. The
     /// store is whole, but the replica is not: make a new one soon.
     public let damage: StoreError?

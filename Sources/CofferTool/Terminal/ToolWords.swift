@@ -54,6 +54,10 @@ enum ToolWords {
             "The keyring's list of slots tells which kinds of credentials open it.",
             "coffer key list shows which kinds of credentials open it."
         ),
+        (
+            "Keyring.replicated(to:) lists those that the replica has.",
+            "coffer replica check lists those that the replica has."
+        ),
         ("Or take over from ", "Or take over with --take-over-from "),
         (", by this name, if that process", ", if that process"),
         (

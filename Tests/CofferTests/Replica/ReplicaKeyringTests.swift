@@ -176,6 +176,40 @@ import Workload
         #expect(try await Keyring.replicated(to: other) == nil)
     }
 
+    @Test func `a store that was opened by its raw key is not replicated beside its keyring`()
+        async throws
+    {
+        let store = try makeStore()
+        let key = try #require(store.core.pool.file).cipher.key.bytes
+            .withUnsafeBytes(Array.init)
+        try await store.close()
+        let raw = try await Store(
+            path: folder.path(), key: .raw(key), configuration: .testing())
+        await expect(.misuse) { _ = try await raw.replicate(to: remote, options) }
+        #expect(remote.objects.isEmpty)
+        try await raw.close()
+    }
+
+    @Test func `a keyring that the remote has lost is sent again`() async throws {
+        let store = try makeStore()
+        let now = Mutex(ContinuousClock.now)
+        var options = options
+        options.currentInstant = { now.withLock(\.self) }
+        for change in [nil, [UInt8](repeating: 0, count: 16_384)] as [[UInt8]?] {
+            try await store.replicateOnce(to: remote, options)
+            remote.objects[try #require(keyrings().last)] = change
+            try await store.replicateOnce(to: remote, options)
+            #expect(try await restored(by: 1) == [1])
+        }
+        let replica = try await store.replicate(to: remote, options)
+        remote.objects[try #require(keyrings().last)] = nil
+        now.withLock { $0 += .seconds(3601) }
+        try await replica.caughtUp()
+        #expect(try await restored(by: 1) == [1])
+        try await replica.close()
+        try await store.close()
+    }
+
     // MARK: Rotations
 
     @Test(arguments: [Configuration.JournalMode.wal, .delete])
@@ -207,10 +241,11 @@ import Workload
         try await replica.close()
         let rotated = try epoch(of: "store.db")
         try await store.close()
-        try await Store.restore(
+        let report = try await Store.restore(
             from: remote, to: folder.path("old.db"), key: KeyringVerb.key(1), at: .position(first),
             configuration: .testing())
         #expect(try epoch(of: "old.db") == 1)
+        #expect(report.isFromBeforeRotation)
         let copy = try await Store(
             path: folder.path("old.db"), key: KeyringVerb.key(1), configuration: .testing())
         try rotate(copy)

@@ -360,6 +360,7 @@ import Testing
             #expect(output.exitCode == 0, "\(output.errorText)")
             return output.stdout
         }
+        let restoredWithKeyring = try restoredWithKeyring()
         // A failed event needs a remote that goes away.
         let failure = Failure(StoreError(.remoteUnavailable, "gone", hint: "Wait."))
         let failed = ReplicateEvent(
@@ -372,14 +373,17 @@ import Testing
             [try run(["replicas", remote]), try run(["replicas", remote, "--all"])],
             describedBy: "`coffer replicas`")
         try expect(
-            [try Tool.run(["replica", "check", remote, "--json"]).stdout],
+            [
+                try Tool.run(["replica", "check", remote, "--json"]).stdout,
+                try Tool.run(["replica", "check", path("keyed-remote"), "--json"]).stdout,
+            ],
             describedBy: "`coffer replica check`")
         try expect(
             [try run(["replica", "purge", remote])], describedBy: "`coffer replica purge`")
         try expect(
             [
                 try run(["restore", remote, path("restored.db")]),
-                try run(["replica", "verify", remote]), try restoredWithKeyring(),
+                try run(["replica", "verify", remote]), restoredWithKeyring,
             ], describedBy: "`coffer restore` of a replica, and `coffer replica verify`")
     }
 

@@ -85,7 +85,7 @@ extension StoreError {
     }
 
     /// The same error with another hint.
-    func with(hint: String) -> StoreError {
+    package func with(hint: String) -> StoreError {
         StoreError(
             code, message, hint: hint, sql: sql, sqlOffset: sqlOffset, pages: pages, table: table,
             column: column, resultCode: resultCode, cause: cause)

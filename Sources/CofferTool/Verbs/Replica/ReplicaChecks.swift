@@ -16,9 +16,10 @@ struct ReplicaChecks: ParsableCommand {
             abstract: "Checks whether a remote is fit for a replica.",
             discussion: """
                 Creates some objects below proof/, lets several race for one name, reads them and \
-                deletes them again. Warns of objects that are of no replica. A service that \
-                overwrites an object, although it was asked to create it, is unfit: two machines \
-                would destroy each other's records. No secret of a store is needed.
+                deletes them again. Warns of objects that are of no replica, and lists the slots \
+                of the keyring that a replica has. A service that overwrites an object, although \
+                it was asked to create it, is unfit: two machines would destroy each other's \
+                records. No secret of a store is needed.
 
                 EXAMPLES
                   coffer replica check /mnt/backups/notes
@@ -37,21 +38,26 @@ struct ReplicaChecks: ParsableCommand {
             let isFit: Bool
             let hasReplica: Bool
             let otherCount: Int
+            /// Of the keyring of the replica; `nil` without one.
+            let slots: [SlotReport]?
 
             var lines: [(label: String, value: String)] {
                 [
                     ("remote", remote),
                     ("result", "fit: it creates each name once, and reads what was created"),
                     ("content", hasReplica ? "a replica" : "no replica"),
-                ]
+                ] + (slots ?? []).map { ("slot \($0.id)", $0.text) }
             }
         }
 
         func run() async throws {
             let place = try remoteOptions.remote(remote.place)
-            let names = try await Signals.cancelling {
+            let (names, keyring) = try await Signals.cancelling {
                 try await place.prove()
-                return try await place.names(withPrefix: "", after: "")
+                let names = try await place.names(withPrefix: "", after: "")
+                // Before the first transfer there is none.
+                let hasReplica = names.contains(where: ReplicaHistory.isObject)
+                return (names, hasReplica ? try await Keyring.replicated(to: place) : nil)
             }
             let others = names.filter { !ReplicaHistory.isObject($0) }
             if let other = others.first {
@@ -63,7 +69,7 @@ struct ReplicaChecks: ParsableCommand {
                 Result(
                     remote: place.place, isFit: true,
                     hasReplica: names.contains(where: ReplicaHistory.isObject),
-                    otherCount: others.count))
+                    otherCount: others.count, slots: keyring?.slots.map(SlotReport.init)))
         }
     }
 
@@ -116,9 +122,9 @@ struct ReplicaChecks: ParsableCommand {
             abstract: "Deletes what a replica does not keep any more.",
             discussion: """
                 coffer replicate does that by itself, unless it runs with --no-delete, as with \
-                credentials that may not delete. What a snapshot has left out is deleted a day \
-                later, by the clock of the remote. The replication may go on meanwhile. coffer \
-                replicas lists what is kept, which stays as it is.
+                credentials that may not delete. Former keyrings are deleted at once, and what a \
+                snapshot has left out a day later, by the clock of the remote. The replication \
+                may go on meanwhile. coffer replicas lists what is kept, which stays as it is.
 
                 EXAMPLES
                   coffer replica purge https://s3.example/backups/notes --credentials-file admin

@@ -10,8 +10,9 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         discussion: """
             Runs until Ctrl-C or SIGTERM, beside the programs that use the store, whatever they \
             are written in. What was committed is in the remote after --interval at the latest. \
-            The store is only read. The remote sees sizes, times and encrypted pages. Restore the \
-            replica with coffer restore, to the newest commit or to an earlier one.
+            The store is only read. The remote sees sizes, times and encrypted pages, and the \
+            labels of a keyring. Restore the replica with coffer restore, to the newest commit or \
+            to an earlier one.
 
             Once a day a snapshot of all pages is made, from which a restore begins; only parts \
             that have changed are sent. Every commit since the seventh newest snapshot is kept, \
@@ -25,10 +26,10 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             owner, such as on another machine, is refused unless --take-over-from names the former \
             one: coffer replicas shows it.
 
-            The keyring of a store goes to the remote too, in the clear as beside the store. \
-            Each of its credentials restores every commit, also of the time before a rotation; \
-            one that was removed restores nothing. After a new root, or another key of a store \
-            without a keyring, name a new remote.
+            The keyring of a store goes to the remote too. Each of its credentials restores every \
+            commit, also of the time before a rotation; one that was removed restores until the \
+            next run or interval. After a new root, or another key of a store without a keyring, \
+            name a new remote.
 
             STORE-tags-… next to the store has 16 bytes for each page. Without it, the first run \
             after a crash sends all pages. Until everything is in the remote for the first time, a \
@@ -44,7 +45,8 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
               coffer replicate notes.db /mnt/backups/notes --once
 
             EXIT CODES
-              0 the remote has everything that was committed before the end; 27 the remote cannot \
+              0 the remote has everything that was committed before the end; 12 wrong key, or the \
+            store has another key or root than its replica; 27 the remote cannot \
             be reached, refuses, or is unfit; 28 another owner replicates to it, or has taken \
             over; 29 the remote has another store's replica, or later commits than the store; 18 \
             stopped before everything was sent; 130 a second signal ended it at once. The next run \

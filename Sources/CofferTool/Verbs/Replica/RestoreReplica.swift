@@ -23,6 +23,11 @@ extension Restore {
                 "the store is whole, but its replica is not: \(Failure(damage).message); replicate "
                     + "it to a new remote")
         }
+        if report.isFromBeforeRotation {
+            Terminal.warn(
+                "the restored commit is from before a rotation: the store has the earlier key "
+                    + "again, and coffer rotate \(ShellWord.of(store.path)) ends its use")
+        }
         output.printDone(try ReplicaRestoreResult(place.place, report, path: store.path))
     }
 }

@@ -59,7 +59,8 @@ struct RotationRun {
 
     static let afterNewRoot =
         "copies of the file and its keyring from before open as before, and root backups of before "
-        + "do not open this one: make new ones"
+        + "do not open this one: make new ones; a replica of the store ends: replicate to a new "
+        + "remote, and delete the former one with all versions, as it opens as before"
 
     func run() async throws {
         try store.requireKeyring(secret)
