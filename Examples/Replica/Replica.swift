@@ -67,5 +67,23 @@ struct ReplicaExample {
         let wrong = try? await Store.restore(
             from: remote, to: folder.appending(path: "wrong.db").path, key: .passphrase("guess"))
         report.check("another key restores nothing", wrong == nil)
+        try await goOn(newest, remote, after: now.position, &report)
+    }
+
+    /// Replicates the restored store in place of the lost one.
+    private static func goOn(
+        _ path: String, _ remote: any Remote, after position: ReplicaPosition,
+        _ report: inout Report
+    ) async throws {
+        let store = try await Store(path: path, key: Shop.key())
+        try await store.write { tx in try tx.insert(Order(1_000_000)) }
+        var options = ReplicaOptions()
+        options.owner = "new machine"
+        options.takesOverFrom = try await ReplicaHistory(of: remote, key: Shop.key()).owner
+        let next = try await store.replicateOnce(to: remote, options)
+        let unchanged = try await store.replicateOnce(to: remote, options)
+        try await store.close()
+        report.check("the restored store takes over, and goes on", position < next)
+        report.check("and without a new order nothing is sent", next == unchanged)
     }
 }

@@ -366,7 +366,13 @@ public actor Replica {
     }
 
     private func maintainNow() async throws -> Bool {
-        try await deleteFormerKeyrings()
+        var failure: (any Error)?
+        do {
+            try await deleteFormerKeyrings()
+        } catch {
+            // A remote that does not let them be deleted gets snapshots all the same.
+            failure = error
+        }
         let isDue = try await isSnapshotDue()
         if isDue {
             try await makeSnapshot()
@@ -382,6 +388,7 @@ public actor Replica {
             _ = try await retention.run()
             isDeletionDue = false
         }
+        if let failure { throw failure }
         if isDue { health.maintained() }
         return isDue
     }

@@ -26,7 +26,7 @@ struct ReplicaBeginning {
                     + (source.hasKeyring ? "before it had a keyring" : "with a keyring"),
                 hint: "Give the store a new remote. The replica stays, under the old key.")
         }
-        let keys = ReplicaKeys(source.secret(), replica: description.replicaNumber)
+        let keys = keys(of: description)
         let lock = try lock(keys)
         let reader = LogReader(access: access, keys: keys)
         let owner = LogWriter.Owner(
@@ -35,7 +35,7 @@ struct ReplicaBeginning {
         let rule = OwnershipRule(
             access: access, owner: owner, sleep: options.sleep, waiting: options.waiting)
         for _ in 0..<Self.tryCount {
-            let end = try await end(reader)
+            let end = try await reader.end()
             if let end { try await LogEnd(access: access).requireNothing(after: end.last.slot) }
             if let end, end.owner != options.takesOverFrom {
                 try await rule.requireFree(end)
@@ -58,19 +58,6 @@ struct ReplicaBeginning {
             hint: "Stop it first.")
     }
 
-    /// The last record of the remote.
-    ///
-    /// - Throws: `.wrongKey` if it is under another key; as `LogReader.end()`.
-    private func end(_ reader: LogReader) async throws -> LogReader.End? {
-        do {
-            return try await reader.end()
-        } catch let error as StoreError where error.code == .wrongKey {
-            throw error.with(
-                hint: "The store has another key, or another root of its keyring, than when this "
-                    + "replica began: give it a new remote. The replica stays, under the old key.")
-        }
-    }
-
     /// The position of the last commit, if there is nothing to do: the last run of this owner has
     /// ended less than a day ago, and file and keyring are as it left them.
     ///
@@ -81,29 +68,40 @@ struct ReplicaBeginning {
         guard isOfSource(description), description.hasKeyring == source.hasKeyring else {
             return nil
         }
-        let reader = LogReader(
-            access: access,
-            keys: ReplicaKeys(source.secret(), replica: description.replicaNumber))
-        guard let end = try await reader.end(), end.last.header.kind == .closed,
+        let reader = LogReader(access: access, keys: keys(of: description))
+        let end = try await reader.end()
+        guard let end, end.last.header.kind == .closed,
             end.owner == options.ownerName(of: source.path),
             // A snapshot may be due later.
             abs(options.currentDate().timeIntervalSince(end.last.record.time))
                 < options.snapshotInterval / .seconds(1)
         else { return nil }
         try await LogEnd(access: access).requireNothing(after: end.last.slot)
+        let hasKeyring = try await hasNewestKeyring(end.last.record.note.keyring)
+        let summaries = LogSummaries(reader: reader, end: end.last.slot)
+        let last = try await summaries.lastCommit(of: end.last)
+        let state = try await Store.offPool { [store, source, keys = reader.keys] in
+            try Self.fileState(store, source, keys, $0)
+        }
+        guard hasKeyring, last?.describes(state.tags) == true else { return nil }
+        return try await summaries.lastPosition(before: end.last)
+    }
+
+    /// Whether the remote has the keyring of the store as it is now; `true` without one.
+    private func hasNewestKeyring(_ note: KeyringNote?) async throws -> Bool {
         let keyring = try await Store.offPool { [store, source] _ in
             try store.replicaKeyring(of: source)
         }
-        if let keyring {
-            guard let note = end.last.record.note.keyring, note.isOf(keyring),
-                try await KeyringObjects(access: access).has(note)
-            else { return nil }
-        }
-        let summaries = LogSummaries(reader: reader, end: end.last.slot)
-        guard let last = try await summaries.lastCommit(of: end.last),
-            last.describes(try await fileState(reader.keys).tags)
-        else { return nil }
-        return try await summaries.lastPosition(before: end.last)
+        guard let keyring else { return true }
+        guard let note, note.isOf(keyring) else { return false }
+        return try await KeyringObjects(access: access).has(note)
+    }
+
+    private func keys(of description: ReplicaDescription) -> ReplicaKeys {
+        ReplicaKeys(
+            source.secret(), replica: description.replicaNumber,
+            otherKeyHint: "The store has another key, or another root of its keyring, than when "
+                + "this replica began: give it a new remote. The replica stays, under the old key.")
     }
 
     private func isOfSource(_ description: ReplicaDescription) -> Bool {
@@ -157,11 +155,15 @@ struct ReplicaBeginning {
     /// Records after the last commit are of a pass that did not end, and nobody restores them.
     ///
     /// - Throws: `.remoteAhead` if the file is as an earlier record says.
+    // With optimisation, Swift 6.3.1 makes code of it that crashes.
+    @_optimize(none)
     private func known(_ end: LogReader.End?, _ reader: LogReader) async throws -> FileState? {
         guard let end else { return nil }
         let summaries = LogSummaries(reader: reader, end: end.last.slot)
         let last = try await summaries.lastCommit(of: end.last)
-        let state = try await fileState(reader.keys)
+        let state = try await Store.offPool { [store, source, keys = reader.keys] in
+            try Self.fileState(store, source, keys, $0)
+        }
         if last?.describes(state.tags) == true { return state }
         let search = HistorySearch(
             reader: reader, end: end.last.slot, index: try await reader.index(upTo: end.last))
@@ -189,18 +191,17 @@ struct ReplicaBeginning {
     }
 
     /// The tags of all pages of the file, as they are now.
-    private func fileState(_ keys: ReplicaKeys) async throws -> FileState {
-        let (store, source) = (store, source)
-        return try await Store.offPool { cancellation in
-            try store.withPages(of: source, cancellation) { snapshot in
-                var tags = PageTags()
-                tags.reserve(snapshot.pageCount)
-                for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
-                    if number & 0xfff == 0 { try snapshot.requireGoing() }
-                    tags.append(try snapshot.tag(ofPage: number), keys)
-                }
-                return FileState(tags: tags, version: snapshot.version)
+    private static func fileState(
+        _ store: Store, _ source: ReplicaSource, _ keys: ReplicaKeys, _ cancellation: Cancellation
+    ) throws -> FileState {
+        try store.withPages(of: source, cancellation) { snapshot in
+            var tags = PageTags()
+            tags.reserve(snapshot.pageCount)
+            for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
+                if number & 0xfff == 0 { try snapshot.requireGoing() }
+                tags.append(try snapshot.tag(ofPage: number), keys)
             }
+            return FileState(tags: tags, version: snapshot.version)
         }
     }
 }

@@ -1,3 +1,15 @@
+/// The numbers of keys in a replica; `nil` for a store without a keyring.
+package struct ReplicaEpochs: Sendable {
+    /// Of the commit that is restored.
+    let commit: UInt32?
+    /// Of the last commit of the replica.
+    let newest: UInt32?
+
+    package init(commit: UInt32?, newest: UInt32?) {
+        (self.commit, self.newest) = (commit, newest)
+    }
+}
+
 /// A file and its key, as far as a replica needs them.
 package struct ReplicaSource: Sendable {
     /// Of the file that is replicated, or is to be made.
@@ -183,19 +195,19 @@ package struct ReplicaSource: Sendable {
 
     // MARK: Restored files
 
-    /// Whether the keyring had a later epoch than this one: a rotation came after it.
-    package func wasRotated(since epoch: UInt32?) -> Bool {
-        guard case .keyring(let unlocked) = origin, let epoch else { return false }
-        return unlocked.key.area.content.highestEpoch > epoch
+    /// Whether a rotation came after a commit.
+    package func wasRotated(since epochs: ReplicaEpochs) -> Bool {
+        guard case .keyring(let unlocked) = origin, let epoch = epochs.commit else { return false }
+        return max(unlocked.key.area.content.highestEpoch, epochs.newest ?? 0) > epoch
     }
 
     /// The key of a restored file, and the keyring that it gets.
     ///
-    /// - Parameter epoch: Of the restored commit; `nil` without a keyring.
     /// - Throws: `.damaged` if an epoch is missing, or there is one for a file without
     ///   epochs; `.needsNewerProgram` if a later version has written the keyring, and its epoch is
     ///   another one.
-    func copyKey(epoch: UInt32?) throws(StoreError) -> CopyKey {
+    func copyKey(_ epochs: ReplicaEpochs) throws(StoreError) -> CopyKey {
+        let epoch = epochs.commit
         guard case .keyring(let unlocked) = origin else {
             guard epoch == nil else { throw Self.otherEpoch }
             return CopyKey(cipher, nil)
@@ -205,13 +217,17 @@ package struct ReplicaSource: Sendable {
         }
         let root = unlocked.key.root.copy()
         var content = unlocked.key.area.content
+        // The last commit may be of a rotation that came after the keyring.
+        let highest = max(content.highestEpoch, epochs.newest ?? 0, epoch)
         let isAsStored =
-            content.epoch == epoch && content.state == .isInUse && !content.hasFormerRoot
+            content.epoch == epoch && content.highestEpoch == highest
+            && content.state == .isInUse && !content.hasFormerRoot
         guard !isAsStored else { return CopyKey(cipher, unlocked.key.area) }
         if content.epoch != epoch {
             // When the key of an earlier epoch was made is not known: not before the root.
             content.name(epoch, under: root, now: content.rootMade)
         }
+        content.highestEpoch = highest
         content.state = .isInUse
         content.forgetFormerRoot()
         content.generation += 1

@@ -73,16 +73,15 @@ package final class ReplicaTarget {
     /// The caller has compared the tags of all pages with what the owner of the replica says. So a
     /// page of zeros is one that SQLite has left.
     ///
-    /// - Parameter epoch: The number of the key that the pages are under; `nil` for a file without
-    ///   a keyring.
+    /// - Parameter epochs: The numbers of the keys.
     /// - Throws: `.damaged` for a page or a structure that is not sound, and for an epoch that does
     ///   not fit the file; `.alreadyExists`; `.cancelled`. After an error no file has the name.
     package func adopt(
-        pageCount: Int, epoch: UInt32?, _ progress: ((CopyProgress) -> Void)?,
+        pageCount: Int, _ epochs: ReplicaEpochs, _ progress: ((CopyProgress) -> Void)?,
         _ cancellation: Cancellation?
     ) throws -> CopyReport {
         let monitor = CopyMonitor(progress: progress, cancellation: cancellation)
-        let key = try source.copyKey(epoch: epoch)
+        let key = try source.copyKey(epochs)
         target.target.use(key)
         try cut(to: pageCount)
         guard fsync(descriptor) == 0 else {

@@ -17,8 +17,10 @@ extension Store {
         for _ in 0..<Self.momentTryCount {
             // Not as the store was opened: another program may have changed the mode. A transaction
             // of its own asks, because the question fixes what a transaction sees.
-            let mode = try core.read(cancellation: cancellation) { tx in
-                try tx.connection().fileState().handle.journalMode()
+            let (mode, earlier) = try core.read(cancellation: cancellation) { tx in
+                let handle = try tx.connection().fileState().handle
+                let mode = try handle.journalMode()
+                return (mode, mode == .wal ? try Self.index(of: WALFile(handle: handle)) : nil)
             }
             let result = try core.read(cancellation: cancellation) { tx -> T? in
                 let connection = try tx.connection()
@@ -27,7 +29,8 @@ extension Store {
                     return nil
                 }
                 let log = WALFile(handle: open.handle)
-                let before = mode == .wal ? try Self.index(of: log) : nil
+                // With a keyring a transaction reads something when it begins.
+                let before = source.hasKeyring || mode != .wal ? earlier : try Self.index(of: log)
                 // Fixes what the transaction sees.
                 _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
                 let index = mode == .wal ? try Self.index(of: log) : nil

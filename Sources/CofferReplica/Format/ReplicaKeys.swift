@@ -21,11 +21,19 @@ final class ReplicaKeys: Sendable {
     let id: [UInt8]
     /// An HMAC state with the key of the digest and no data; copied for each page.
     private let digest: HMAC<SHA256>
+    /// What to do if the replica has another key.
+    let otherKeyHint: String
 
     /// - Parameters:
     ///   - secret: The subkey of the file's data key, or of the root.
     ///   - replica: The replica's random number: 16 bytes.
-    init(_ secret: consuming SecretBytes, replica: [UInt8]) {
+    ///   - otherKeyHint: What to do if the replica has another key.
+    init(
+        _ secret: consuming SecretBytes, replica: [UInt8],
+        otherKeyHint: String = "Check the passphrase or the raw key. If the store got another key "
+            + "since, this replica needs the former one."
+    ) {
+        self.otherKeyHint = otherKeyHint
         id = secret.expanded(Array("key id".utf8) + replica, byteCount: 8).withUnsafeBytes(
             Array.init)
         digest = HMAC<SHA256>(

@@ -84,8 +84,7 @@ struct SealedRecord: Sendable {
         guard header.keyID == keys.id else {
             throw StoreError(
                 .wrongKey, "the key is not that of the replica: \(name) has another one",
-                hint: "Check the passphrase or the raw key. If the store got another key since, "
-                    + "this replica needs the former one.")
+                hint: keys.otherKeyHint)
         }
         guard bytes.count >= Self.summaryRange.upperBound,
             let summary = keys.open(

@@ -12,6 +12,8 @@ struct HistorySearch {
     /// each in their order.
     ///
     /// - Complexity: As `LogSummaries.readAll`.
+    // With optimisation, Swift 6.3.1 makes code of it that crashes.
+    @_optimize(none)
     func slots(of tags: PageTags) async throws -> [Slot] {
         var begins: [Slot] = []
         var commits: [Slot] = []

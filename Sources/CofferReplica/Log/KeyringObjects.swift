@@ -15,12 +15,13 @@ struct KeyringObjects {
 
     /// Puts a keyring into the remote, and reads it back.
     ///
-    /// - Throws: `.remoteUnfit` if the name is taken, or other bytes come back; errors of the
-    ///   remote.
+    /// - Throws: `.fenced` if another owner has the term; `.remoteUnfit` if other bytes come back;
+    ///   errors of the remote.
     func put(_ keyring: ReplicaKeyring, as name: KeyringName) async throws {
-        guard try await access.create(name.name, keyring.bytes) == .created,
-            try await access.read(name.name) == keyring.bytes
-        else {
+        let creation = try await access.create(name.name, keyring.bytes)
+        guard creation == .created else { throw StoreError.fenced(access) }
+        let stored = try await access.read(name.name)
+        guard stored == keyring.bytes else {
             throw StoreError(
                 .remoteUnfit, "\(access.remote.place) does not keep \(name.name) as it was sent",
                 hint: "Nothing but this replica may write there. Replicate to a new remote.")
@@ -58,8 +59,8 @@ struct KeyringObjects {
         }
     }
 
-    /// The newest keyrings that are whole: two of them, because the newest one may be of a change
-    /// that no record names yet.
+    /// The newest keyrings that are whole: three of them at most, because the newest ones may be of
+    /// changes that no record names.
     ///
     /// - Throws: `.remoteDamaged` if there is none; `.notFound` if the replica has just been begun;
     ///   `.tooCostly`, `.needsNewerProgram`.
@@ -67,13 +68,13 @@ struct KeyringObjects {
         var found: [Found] = []
         var damage: (any Error)?
         let names = try await names()
-        if names.isEmpty, [nil, .first].contains(try await LogEnd(access: access).last()) {
-            throw LogReader.noRecords(access)
-        }
-        for name in names where found.count < 2 {
+        if names.isEmpty, try await hasNothing() { throw LogReader.noRecords(access) }
+        for name in names where found.count < 3 {
             do {
                 // One that has just been deleted is not missed.
-                if let keyring = try await keyring(name) {
+                if let keyring = try await keyring(name),
+                    !found.contains(where: { $0.keyring.bytes == keyring.bytes })
+                {
                     found.append(Found(name: name, keyring: keyring))
                 }
             } catch let error as StoreError where error.code == .remoteDamaged {
@@ -85,6 +86,19 @@ struct KeyringObjects {
             ?? StoreError(
                 .remoteDamaged, "\(access.remote.place) has lost the keyring of its replica",
                 hint: Self.repair)
+    }
+
+    /// Whether the first transfer has sent no page yet.
+    private func hasNothing() async throws -> Bool {
+        guard let last = try await LogEnd(access: access).last() else { return true }
+        guard last.term <= 3 else { return false }
+        for term in 1...last.term where Slot(term: term, number: 1) <= last {
+            let slot = Slot(term: term, number: 1)
+            guard let bytes = try await access.read(slot.name, 0..<RecordHeader.byteCount),
+                try RecordHeader(bytes, at: slot).kind != .segment
+            else { return false }
+        }
+        return true
     }
 
     /// Deletes the keyrings before one: a credential that was removed since opens them.

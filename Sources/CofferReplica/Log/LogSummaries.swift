@@ -12,11 +12,13 @@ struct LogSummaries {
     /// Calls `visit` for each record that is kept.
     ///
     /// - Parameter index: Of the last snapshot; `nil` if there is none.
-    /// - Throws: `.remoteDamaged` if a record is missing; errors of the remote and of `visit`.
+    /// - Throws: `.remoteDamaged` if a record is missing; errors of the remote.
     /// - Complexity: O(*records*): some hundred bytes of each are read.
+    // With optimisation, Swift 6.3.1 makes code of it that crashes.
+    @_optimize(none)
     func readAll(
         _ index: SnapshotIndex?,
-        _ visit: (Slot, RecordHeader, ReplicaRecord) async throws -> Void
+        _ visit: (Slot, RecordHeader, ReplicaRecord) -> Void
     ) async throws {
         let first = index?.wholeFrom ?? .first
         for kept in index?.kept ?? [] where kept.record < first {
@@ -37,9 +39,11 @@ struct LogSummaries {
     }
 
     /// - Returns: The last record of the term up to a slot, or up to the first slot that is free.
+    // With optimisation, Swift 6.3.1 makes code of it that crashes.
+    @_optimize(none)
     private func readTerm(
         from begin: Slot, to end: Slot,
-        _ visit: (Slot, RecordHeader, ReplicaRecord) async throws -> Void
+        _ visit: (Slot, RecordHeader, ReplicaRecord) -> Void
     ) async throws -> (slot: Slot, header: RecordHeader)? {
         var last: (slot: Slot, header: RecordHeader)?
         var first = begin.number
@@ -47,7 +51,7 @@ struct LogSummaries {
             let found = try await batch(of: begin.term, from: first)
             for (slot, header, record) in found where slot <= end {
                 last = (slot, header)
-                try await visit(slot, header, record)
+                visit(slot, header, record)
             }
             guard found.count == Int(Self.batchCount), last?.slot ?? begin < end else {
                 return last
@@ -104,19 +108,24 @@ struct LogSummaries {
     }
 
     /// Some summaries of a term, up to the first slot that is free.
+    // With optimisation, Swift 6.3.1 makes code of it that crashes.
+    @_optimize(none)
     private func batch(
         of term: UInt64, from first: UInt64
     ) async throws -> [(Slot, RecordHeader, ReplicaRecord)] {
         let numbers = first..<first + Self.batchCount
         let found = try await withThrowingTaskGroup(
-            of: (UInt64, (RecordHeader, ReplicaRecord)?).self
+            of: ReadAhead<(RecordHeader, ReplicaRecord)?>.self
         ) { group in
             for number in numbers {
                 group.addTask {
-                    (number, try await reader.summary(at: Slot(term: term, number: number)))
+                    ReadAhead(
+                        number, try await reader.summary(at: Slot(term: term, number: number)))
                 }
             }
-            return try await group.reduce(into: [:]) { all, one in all[one.0] = one.1 }
+            return try await group.reduce(into: [UInt64: (RecordHeader, ReplicaRecord)]()) {
+                $0[$1.number] = $1.value
+            }
         }
         var batch: [(Slot, RecordHeader, ReplicaRecord)] = []
         for number in numbers {

@@ -213,7 +213,11 @@ actor LogWriter {
         }
     }
 
-    private var fenced: StoreError {
+    private var fenced: StoreError { .fenced(access) }
+}
+
+extension StoreError {
+    static func fenced(_ access: RemoteAccess) -> StoreError {
         StoreError(
             .fenced, "another owner has taken over the replica at \(access.remote.place)",
             hint: "The store itself goes on, and the replica follows another file now. Taking over "

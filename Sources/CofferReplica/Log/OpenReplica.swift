@@ -103,7 +103,11 @@ struct OpenReplica {
         _ named: ReplicaKeyring?, _ note: KeyringNote, instead used: KeyringObjects.Found,
         _ path: String, _ key: borrowing StoreKey, memoryMax: Int
     ) throws(StoreError) -> OpenReplica {
-        let isLater = used.keyring.generation > note.generation
+        // Of the present owner only. A keyring of a fenced owner, or of before a rebuild, may have
+        // a later generation and a credential that was removed.
+        let isLater =
+            used.name > note.name && used.name.term == end.last.slot.term
+            && used.keyring.generation > note.generation
         guard let keyring = named else {
             if isLater { return self }
             throw StoreError(

@@ -42,14 +42,15 @@ struct RecordChain {
         let lastNumber = first.term == end.term ? end.number : .max
         let count = UInt64(Self.readAheadCount)
         let numbers = first.number...min(first.number + count - 1, lastNumber)
-        let found = try await withThrowingTaskGroup(of: (UInt64, LogReader.Found?).self) { group in
+        let found = try await withThrowingTaskGroup(of: ReadAhead<LogReader.Found?>.self) { group in
             for number in numbers {
                 group.addTask {
-                    (number, try await reader.record(at: Slot(term: first.term, number: number)))
+                    let slot = Slot(term: first.term, number: number)
+                    return ReadAhead(number, try await reader.record(at: slot))
                 }
             }
-            return try await group.reduce(into: [UInt64: LogReader.Found]()) { all, one in
-                all[one.0] = one.1
+            return try await group.reduce(into: [UInt64: LogReader.Found]()) {
+                $0[$1.number] = $1.value
             }
         }
         var records: [LogReader.Found] = []

@@ -61,13 +61,15 @@ struct ReplicaRestoration {
                 .notFound, "that moment is at \(commit.position), before \(atLeast)",
                 hint: "Name a later moment, or restore without the position.")
         }
+        let epochs = ReplicaEpochs(
+            commit: commit.epoch, newest: end.record.note.keyring?.epoch)
         return try await Store.offPool { [path, progress, source = replica.source] cancellation in
             try Self.require(target.file, has: commit, reader.keys, cancellation)
             let copy = try target.file.adopt(
-                pageCount: commit.pageCount, epoch: commit.epoch, progress, cancellation)
+                pageCount: commit.pageCount, epochs, progress, cancellation)
             return ReplicaRestoreReport(
                 path: path, position: commit.position, time: commit.time,
-                isFromBeforeRotation: source.wasRotated(since: commit.epoch), damage: damage,
+                isFromBeforeRotation: source.wasRotated(since: epochs), damage: damage,
                 copy: copy)
         }
     }

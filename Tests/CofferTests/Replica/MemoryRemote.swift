@@ -20,6 +20,7 @@ final class MemoryRemote: Remote {
         var now = Date(timeIntervalSince1970: 1_900_000_000)
         var readCount = 0
         var isDown = false
+        var deniesDeletion = false
         var isDenied: (@Sendable (String) -> Bool)?
     }
 
@@ -50,6 +51,11 @@ final class MemoryRemote: Remote {
     var isDown: Bool {
         get { state.withLock { $0.isDown } }
         set { state.withLock { $0.isDown = newValue } }
+    }
+
+    var deniesDeletion: Bool {
+        get { state.withLock { $0.deniesDeletion } }
+        set { state.withLock { $0.deniesDeletion = newValue } }
     }
 
     /// Makes the next object, and answers that this is not allowed.
@@ -102,7 +108,12 @@ final class MemoryRemote: Remote {
         objects.keys.filter { $0.hasPrefix(prefix) && $0 > name }.sorted()
     }
 
-    func delete(_ name: String) async throws { objects[name] = nil }
+    func delete(_ name: String) async throws {
+        guard !deniesDeletion else {
+            throw StoreError(.remoteDenied, "the caller may not delete")
+        }
+        objects[name] = nil
+    }
 
     /// Whether a call fails after its effect; throws if it fails before.
     private func failure(_ state: inout State) throws -> Bool {

@@ -1,15 +1,17 @@
 import Foundation
 import Testing
+import Workload
 
 @testable import Coffer
 
 /// The pages of a store as one read transaction sees them.
 @Suite(.againstHanging, .onOwnThreads) struct PageSnapshotTests {
-    @Test func `a snapshot beside commits has the WAL's frames of its own transaction`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `a snapshot beside commits has the WAL's frames of its own transaction`(
+        hasKeyring: Bool
+    ) async throws {
         let folder = try TemporaryFolder()
-        let store = try store(folder.path())
+        let store = try store(folder.path(), hasKeyring ? KeyringVerb.key(1) : .numbered(1))
         let isDone = Shared(false)
         let writer = onThread {
             // Each commit makes the file longer. Their number is limited, since a long WAL makes
@@ -27,10 +29,10 @@ import Testing
         try await store.close()
     }
 
-    private func store(_ path: String) throws -> Store {
+    private func store(_ path: String, _ key: consuming StoreKey) throws -> Store {
         var configuration = Configuration.testing()
         configuration.checkpointPageCount = 20
-        let store = try Store(path: path, key: .numbered(1), configuration: configuration)
+        let store = try Store(path: path, key: key, configuration: configuration)
         try store.write { tx in try tx.execute("CREATE TABLE t(filler)") }
         return store
     }

@@ -152,6 +152,64 @@ import Workload
         try await store.close()
     }
 
+    @Test func `a credential of before a rebuilt keyring does not restore`() async throws {
+        let store = try makeStore()
+        for number in UInt8(3)...6 { try add(number, to: store) }
+        try await store.replicate(to: remote, options).close()
+        let letters = try store.keys.withRootBackup { Array($0) }
+        try await store.close()
+        try rebuild(letters)
+        let rebuilt = try await Store(
+            path: folder.path(), key: KeyringVerb.key(1), configuration: .testing())
+        var options = options
+        options.deletes = false
+        try await rebuilt.replicate(to: remote, options).close()
+        try await rebuilt.close()
+        // The former keyring has the later generation.
+        #expect(keyrings().count == 2)
+        await expect(.wrongKey) { _ = try await restored(by: 2) }
+        #expect(try await restored(by: 1) == [1])
+    }
+
+    private func rebuild(_ letters: [UInt8]) throws {
+        try Keyring.rebuild(
+            for: folder.path(), rootBackup: letters, as: KeyringVerb.slot(1), label: "1",
+            configuration: .testing())
+    }
+
+    @Test func `a first transfer that has sent nothing is not damage`() async throws {
+        let store = try makeStore()
+        remote.denyAfterCreate { $0.hasPrefix("keyring/") }
+        await expect(.remoteDenied) { _ = try await store.replicate(to: remote, .testing) }
+        for name in keyrings() { remote.objects[name] = nil }
+        await expect(.notFound) { _ = try await restored(by: 1) }
+        try await store.replicate(to: remote, .testing).close()
+        #expect(try await restored(by: 1) == [1])
+        try await store.close()
+    }
+
+    @Test func `a remote that lets no keyring be deleted gets snapshots`() async throws {
+        let store = try makeStore()
+        let now = Mutex(ContinuousClock.now)
+        var options = options
+        options.currentInstant = { now.withLock(\.self) }
+        options.currentDate = { Date.now + 90_000 }
+        let replica = try await store.replicate(to: remote, options)
+        try add(3, to: store)
+        try insert(2, in: store)
+        try await replica.caughtUp()
+        remote.advance(100_000)
+        remote.deniesDeletion = true
+        await expect(.remoteDenied) { try await replica.maintain() }
+        #expect(remote.objects.keys.contains { $0.hasPrefix("snap/") })
+        remote.deniesDeletion = false
+        now.withLock { $0 += .seconds(3601) }
+        try await replica.maintain()
+        #expect(keyrings().count == 1)
+        try await replica.close()
+        try await store.close()
+    }
+
     @Test func `a key of its own is refused, and so is a credential for a store without keyring`()
         async throws
     {

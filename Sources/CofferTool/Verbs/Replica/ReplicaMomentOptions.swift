@@ -37,12 +37,16 @@ struct ReplicaMomentOptions: ParsableArguments {
     }
 
     /// Warns of a replica that the remote itself may have made: everybody can seal a keyring to the
-    /// public key of a recipient.
+    /// public key of a recipient, and some services wrap for everybody.
     func warn(of secret: SecretOptions) throws {
-        guard try secret.source().form == .identity, position == nil, atLeast == nil else { return }
-        Terminal.warn(
-            "an identity does not prove who made the replica: name a position that you have kept "
-                + "elsewhere with --at-least, or use another credential")
+        guard position == nil, atLeast == nil else { return }
+        switch try secret.source().form {
+        case .identity, .external:
+            Terminal.warn(
+                "this credential does not prove who made the replica: name a position that you "
+                    + "have kept elsewhere with --at-least, or use another credential")
+        default: break
+        }
     }
 
     static func position(_ text: String) throws -> ReplicaPosition {
