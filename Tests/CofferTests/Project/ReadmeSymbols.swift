@@ -145,6 +145,8 @@ private enum ReadmeSymbols {
         remote = try S3Remote("https://s3.example/backups/notes", credentials: .instance)
         // `store.replicate(to:)`
         _ = try await store.replicate(to: remote)
+        // `store.replicateOnce(to:)`
+        _ = try await store.replicateOnce(to: remote)
         // `Store.restore(from:to:key:at:)`
         _ = try await Store.restore(
             from: remote, to: "notes.db", key: .passphrase("text"), at: .newest)

@@ -19,7 +19,7 @@ import Testing
         "Verification": ["Keys", "Pages", "Engine", "Store"],
         "Rotation": ["Keys", "Keyring", "Engine", "Rekey", "Store", "Verification"],
         "Copies": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Store"],
-        "Replication": ["Keys", "Pages", "Engine", "SQL", "Store", "Copies"],
+        "Replication": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Store", "Copies"],
         "Recovery": [
             "Keys", "Keyring", "Pages", "Engine", "SQL", "Store", "Verification", "Copies",
         ],
