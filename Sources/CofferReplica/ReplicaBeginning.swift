@@ -87,14 +87,20 @@ struct ReplicaBeginning {
         return try await summaries.lastPosition(before: end.last)
     }
 
-    /// Whether the remote has the keyring of the store as it is now; `true` without one.
+    /// Whether the remote has the keyring of the store as it is now, and no former one that is to
+    /// be deleted; `true` without one.
     private func hasNewestKeyring(_ note: KeyringNote?) async throws -> Bool {
         let keyring = try await Store.offPool { [store, source] _ in
             try store.replicaKeyring(of: source)
         }
         guard let keyring else { return true }
         guard let note, note.isOf(keyring) else { return false }
-        return try await KeyringObjects(access: access).has(note)
+        let objects = KeyringObjects(access: access)
+        // Former keyrings are still to be deleted: a removed credential opens them.
+        if options.deletes {
+            guard try await objects.names().allSatisfy({ $0 >= note.name }) else { return false }
+        }
+        return try await objects.has(note)
     }
 
     private func keys(of description: ReplicaDescription) -> ReplicaKeys {

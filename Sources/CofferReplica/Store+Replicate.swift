@@ -35,16 +35,7 @@ extension Store {
     public func replicate(
         to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()
     ) async throws -> Replica {
-        let beginning = try beginning(remote, options)
-        let access = beginning.access
-        try await ProvenRemotes.require(remote, access.clock)
-        let replica = try await beginning.run()
-        do {
-            try await replica.caughtUp()
-        } catch {
-            await replica.giveUp()
-            throw error
-        }
+        let (replica, access) = try await started(remote, options)
         access.endLimit()
         await replica.begin()
         return replica
@@ -59,23 +50,24 @@ extension Store {
     ///
     /// It replicates, makes a snapshot if it is time for one, and closes the replica. If nothing
     /// was committed since, it only reads, and writes to the remote once per
-    /// `ReplicaOptions.snapshotInterval`. A snapshot that fails does not fail the call: the next
-    /// one tries again, and `ReplicaOptions.failed` tells.
+    /// `ReplicaOptions.snapshotInterval`. A snapshot that fails does not fail the call, and
+    /// `ReplicaOptions.failed` tells: the next call that writes tries again.
     ///
     /// - Returns: The position of the newest commit.
-    /// - Throws: As `replicate(to:_:)` and `Replica.close()`.
+    /// - Throws: As `replicate(to:_:)` and `Replica.close()`; `.remoteUnavailable` if the remote is
+    ///   away for an hour at the end.
     /// - Complexity: O(*pages*).
     @discardableResult
     public func replicateOnce(
         to remote: any Remote, _ options: ReplicaOptions = ReplicaOptions()
     ) async throws -> ReplicaPosition {
         if let position = try await unchangedPosition(in: remote, options) { return position }
-        let replica = try await replicate(to: remote, options)
+        let (replica, _) = try await started(remote, options)
         _ = try? await replica.maintain()
         do {
             let position = try await replica.caughtUp()
             try await replica.close()
-            return position
+            return await replica.status.position ?? position
         } catch {
             await replica.giveUp()
             throw error
@@ -87,6 +79,23 @@ extension Store {
         in remote: any Remote, _ options: ReplicaOptions
     ) async throws -> ReplicaPosition? {
         try await beginning(remote, options).unchangedPosition()
+    }
+
+    /// A replica that has sent everything, and gives up if the remote is away for long.
+    private func started(
+        _ remote: any Remote, _ options: ReplicaOptions
+    ) async throws -> (Replica, RemoteAccess) {
+        let beginning = try beginning(remote, options)
+        let access = beginning.access
+        try await ProvenRemotes.require(remote, access.clock)
+        let replica = try await beginning.run()
+        do {
+            try await replica.caughtUp()
+        } catch {
+            await replica.giveUp()
+            throw error
+        }
+        return (replica, access)
     }
 
     private func beginning(

@@ -84,7 +84,9 @@ struct KeyringObjects {
         guard found.isEmpty else { return found }
         throw damage
             ?? StoreError(
-                .remoteDamaged, "\(access.remote.place) has lost the keyring of its replica",
+                .remoteDamaged,
+                "\(access.remote.place) has lost the keyring of its replica, such as "
+                    + KeyringName(term: 1, number: 0).name,
                 hint: Self.repair)
     }
 
@@ -118,6 +120,6 @@ struct KeyringObjects {
 
     static let repair =
         "If the store exists, replicate it again, which sends its keyring. If it is lost, put the "
-        + "first 16384 bytes of a copy of its keyring at that name: no other secret opens the "
-        + "replica."
+        + "first 16384 bytes of its keyring, as it was at the last pass, at that name: no other "
+        + "secret opens the replica."
 }

@@ -210,6 +210,20 @@ import Workload
         try await store.close()
     }
 
+    @Test func `a run from time to time deletes what the one before could not`() async throws {
+        let store = try makeStore()
+        try await store.replicateOnce(to: remote, options)
+        try remove(2, from: store)
+        remote.deniesDeletion = true
+        try await store.replicateOnce(to: remote, options)
+        #expect(keyrings().count == 2)
+        remote.deniesDeletion = false
+        let position = try await store.replicateOnce(to: remote, options)
+        #expect(keyrings().count == 1)
+        #expect(try await store.replicateOnce(to: remote, options) == position)
+        try await store.close()
+    }
+
     @Test func `a key of its own is refused, and so is a credential for a store without keyring`()
         async throws
     {

@@ -430,6 +430,9 @@ import Darwin
         let check = try run(["replica", "check", remote])
         #expect(!check.errorText.contains("other objects"), "\(check.errorText)")
         #expect(check.text.contains("slot 2:  recipient"), "\(check.text)")
+        try FileManager.default.removeItem(atPath: remote + "/keyring")
+        let lost = try run(["replica", "check", remote])
+        #expect(lost.errorText.contains("lost the keyring"), "\(lost.errorText)")
     }
 
     @Test func `a credential of no slot, a raw key and a credential without keyring are refused`()

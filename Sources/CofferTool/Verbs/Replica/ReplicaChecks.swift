@@ -50,14 +50,25 @@ struct ReplicaChecks: ParsableCommand {
             }
         }
 
+        /// The keyring of the replica. One that is lost or damaged does not make a remote unfit.
+        private static func keyring(of place: any Remote) async throws -> Keyring? {
+            do {
+                return try await Keyring.replicated(to: place)
+            } catch let error as StoreError where error.code == .notFound {
+                return nil
+            } catch let error as StoreError where error.code == .remoteDamaged {
+                let failure = Failure(error)
+                Terminal.warn(failure.message + (failure.hint.map { ": \($0)" } ?? ""))
+                return nil
+            }
+        }
+
         func run() async throws {
             let place = try remoteOptions.remote(remote.place)
             let (names, keyring) = try await Signals.cancelling {
                 try await place.prove()
                 let names = try await place.names(withPrefix: "", after: "")
-                // Before the first transfer there is none.
-                let hasReplica = names.contains(where: ReplicaHistory.isObject)
-                return (names, hasReplica ? try await Keyring.replicated(to: place) : nil)
+                return (names, try await Self.keyring(of: place))
             }
             let others = names.filter { !ReplicaHistory.isObject($0) }
             if let other = others.first {

@@ -148,7 +148,8 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             }
             await events.isReady(replica)
             if once {
-                // Everything is sent. A snapshot that fails is told, and made by the next run.
+                // Everything is sent. A snapshot that fails is told, and made by the next run that
+                // writes.
                 _ = try? await replica.maintain()
             } else {
                 try await Self.follow(replica, events, options.interval)
