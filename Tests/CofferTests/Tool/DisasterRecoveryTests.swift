@@ -79,5 +79,8 @@ import Testing
         }
     }
 
-    private func masked(_ line: String) -> String { line.replacing(Self.changing, with: "…") }
+    /// A new store has the profile of its engine.
+    private func masked(_ line: String) -> String {
+        line.hasPrefix("profile:") ? "profile: …" : line.replacing(Self.changing, with: "…")
+    }
 }
