@@ -14,6 +14,9 @@ struct Failure: Encodable {
 
     let status: ExitStatus
 
+    /// Message and hint, for a warning.
+    var sentence: String { message + (hint.map { ": \($0)" } ?? "") }
+
     private enum CodingKeys: CodingKey {
         case code, exitCode, reason, message, hint, pages
     }

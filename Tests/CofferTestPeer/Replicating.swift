@@ -108,9 +108,7 @@ private struct FastRemote: Remote {
 
     static func fast(
         _ instant: ContinuousClock.Instant, since: ContinuousClock.Instant
-    )
-        -> ContinuousClock.Instant
-    {
+    ) -> ContinuousClock.Instant {
         since + (instant - since) * factor
     }
 

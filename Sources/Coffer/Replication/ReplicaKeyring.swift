@@ -33,6 +33,6 @@ package struct ReplicaKeyring: Sendable {
     /// Grows with each change of the keyring.
     package var generation: UInt64 { area.content.generation }
 
-    /// What is in it, without a credential.
+    /// The public part: slots, and the ids and ages of the keys. Reading it needs no credential.
     package var keyring: Keyring { Keyring(area.content, isWhole: true) }
 }

@@ -98,8 +98,7 @@ package struct ReplicaSource: Sendable {
         guard let credential = key.credential() else {
             throw StoreError(
                 .wrongKey,
-                "the key is not a credential, and the replica is of a store with a "
-                    + "keyring",
+                "the key is not a credential, and the replica is of a store with a keyring",
                 hint: "Pass a credential of the keyring (.keyring).")
         }
         let unlocked = try keyring.unlocked(by: credential, memoryMax: memoryMax)

@@ -1,33 +1,28 @@
 import Coffer
 
-/// The name of a keyring in a replica: keyrings of a term are counted.
+/// The name of a keyring in a replica. Those of a term are counted from 0 on.
 struct KeyringName: Hashable, Comparable, Sendable {
-    /// Of the owner that has put it there.
-    let term: UInt64
-    /// From 0 on in each term.
-    let number: UInt64
-
     static let folder = "keyring/"
 
-    var name: String {
-        Self.folder + [term, number].map(\.bigEndianBytes.hexDigits).joined(separator: "/")
-    }
+    /// The term of the owner that has put it there, and the number in it.
+    private let place: Slot
 
     init(term: UInt64, number: UInt64) {
-        (self.term, self.number) = (term, number)
+        place = Slot(term: term, number: number)
     }
 
     /// Reads the name of an object; `nil` for that of no keyring.
     init?(name: String) {
-        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 3, let term = UInt64(parts[1], radix: 16),
-            let number = UInt64(parts[2], radix: 16)
-        else { return nil }
-        self.init(term: term, number: number)
-        guard self.name == name else { return nil }
+        guard let place = Slot(name: name, in: Self.folder) else { return nil }
+        self.place = place
     }
 
-    static func < (one: KeyringName, other: KeyringName) -> Bool {
-        (one.term, one.number) < (other.term, other.number)
-    }
+    var term: UInt64 { place.term }
+
+    var number: UInt64 { place.number }
+
+    /// The name of the object.
+    var name: String { place.name(in: Self.folder) }
+
+    static func < (one: KeyringName, other: KeyringName) -> Bool { one.place < other.place }
 }

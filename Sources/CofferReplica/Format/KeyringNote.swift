@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a record says of the keyring of its store.
+/// The keyring that a store had when a record was written: every record names it.
 struct KeyringNote: Codable, Equatable, Sendable {
     let term: UInt64
     let number: UInt64

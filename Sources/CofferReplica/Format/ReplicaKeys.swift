@@ -21,13 +21,13 @@ final class ReplicaKeys: Sendable {
     let id: [UInt8]
     /// An HMAC state with the key of the digest and no data; copied for each page.
     private let digest: HMAC<SHA256>
-    /// What to do if the replica has another key.
+    /// The hint of the error for a record under another key.
     let otherKeyHint: String
 
     /// - Parameters:
     ///   - secret: The subkey of the file's data key, or of the root.
     ///   - replica: The replica's random number: 16 bytes.
-    ///   - otherKeyHint: What to do if the replica has another key.
+    ///   - otherKeyHint: The hint of the error for a record under another key.
     init(
         _ secret: consuming SecretBytes, replica: [UInt8],
         otherKeyHint: String = "Check the passphrase or the raw key. If the store got another key "

@@ -20,12 +20,17 @@ struct Slot: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     /// Reads the name of an object; `nil` for that of no record.
     init?(name: String) {
+        self.init(name: name, in: Self.folder)
+    }
+
+    /// Reads the name of an object in a folder of the remote; `nil` for a name of another form.
+    init?(name: String, in folder: String) {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 3, let term = UInt64(parts[1], radix: 16),
             let number = UInt64(parts[2], radix: 16)
         else { return nil }
         (self.term, self.number) = (term, number)
-        guard self.name == name else { return nil }
+        guard self.name(in: folder) == name else { return nil }
     }
 
     var next: Slot { Slot(term: term, number: number + 1) }
@@ -38,7 +43,12 @@ struct Slot: Hashable, Comparable, Sendable, CustomStringConvertible {
     static let folder = "log/"
 
     /// The name of the object.
-    var name: String { "\(Self.folder)\(term.paddedHexDigits)/\(number.paddedHexDigits)" }
+    var name: String { name(in: Self.folder) }
+
+    /// The name in a folder of the remote.
+    func name(in folder: String) -> String {
+        "\(folder)\(term.paddedHexDigits)/\(number.paddedHexDigits)"
+    }
 
     /// A position as people write it: term and slot as hex digits.
     var description: String {

@@ -13,9 +13,10 @@ struct OpenReplica {
     /// - Parameters:
     ///   - path: Of the file that is to be made; empty for none.
     ///   - memoryMax: The most memory that a derivation may take, in bytes.
-    /// - Throws: `.notFound` if there is no replica, or it has no records yet; `.wrongKey`;
-    ///   `.remoteDamaged`; `.keyringMissing` for a credential and a replica without a keyring;
-    ///   `.tooCostly`; `.needsNewerEngine`, `.needsNewerProgram`.
+    /// - Throws: `.notFound` if the remote has no replica, or a replica without records;
+    ///   `.wrongKey` if the key does not open it; `.keyringMissing` if the key is a credential and
+    ///   the store has no keyring; `.remoteDamaged` if a record or the keyring is missing or was
+    ///   changed; `.tooCostly`; `.needsNewerEngine`, `.needsNewerProgram`.
     static func at(
         _ access: RemoteAccess, _ path: String, _ key: consuming StoreKey,
         memoryMax: Int = Configuration().maximumKeyMemoryByteCount

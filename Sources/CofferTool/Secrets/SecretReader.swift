@@ -71,34 +71,35 @@ enum SecretReader {
     /// Reads a credential of the store's keyring.
     static func credential(_ source: SecretSource, for path: String) throws -> KeyCredential {
         RunFiles.opens(path)
-        let name = source.secretName
-        let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()) for \(path): "
-        return try credential(source, for: path, prompts: [prompt])
+        return try credential(source, for: path, prompts: [prompt(source, "for \(path)")])
     }
 
     /// Reads the credential of one slot.
     static func credential(
         _ source: SecretSource, of slot: KeySlot, for path: String
     ) throws -> KeyCredential {
-        let name = source.secretName
-        let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()) of \(slot.named): "
-        return try credential(source, for: path, prompts: [prompt])
+        try credential(source, for: path, prompts: [prompt(source, "of \(slot.named)")])
     }
 
     /// Reads a credential of the keyring that a replica has.
     static func credential(
         _ source: SecretSource, of keyring: Keyring, at place: String
     ) throws -> KeyCredential {
-        let name = source.secretName
-        let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()) for \(place): "
-        return try refused(source) {
-            try parsed(source, for: place, in: keyring, prompts: [prompt])
+        try refused(source) {
+            try parsed(
+                source, for: place, in: keyring, prompts: [prompt(source, "for \(place)")])
         }
     }
 
     /// Reads a credential that gets a slot. A person types it twice on a terminal.
     static func newCredential(_ source: SecretSource, for path: String) throws -> KeyCredential {
         try credential(source, for: path, prompts: newPrompts(path))
+    }
+
+    /// The words that ask for a secret, such as "Key file for notes.db: ".
+    private static func prompt(_ source: SecretSource, _ purpose: String) -> String {
+        let name = source.secretName
+        return "\(name.prefix(1).uppercased())\(name.dropFirst()) \(purpose): "
     }
 
     private static func newPrompts(_ path: String) -> [String] {
@@ -145,10 +146,7 @@ enum SecretReader {
 
     /// Reads a secret that opens each store of a list.
     static func shared(_ source: SecretSource, by count: Int) throws -> StoreKey {
-        let name = source.secretName
-        let prompt =
-            "\(name.prefix(1).uppercased())\(name.dropFirst()) for \(count.counted("store")): "
-        return try read(source, for: nil, prompts: [prompt])
+        try read(source, for: nil, prompts: [prompt(source, "for \(count.counted("store"))")])
     }
 
     /// Reads the letters of a root backup.

@@ -63,7 +63,7 @@ import Testing
         }
         let steps = try steps()
         #expect(steps.count > 15)
-        // What this run has in place of a text of the runbook.
+        // Positions and times of this run, by those that the runbook prints instead.
         var own: [String: String] = [:]
         for step in steps {
             let command = step.command.replacing(Self.changing) { own[String($0.output)] ?? "?" }

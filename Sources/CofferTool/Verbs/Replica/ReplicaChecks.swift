@@ -57,8 +57,7 @@ struct ReplicaChecks: ParsableCommand {
             } catch let error as StoreError where error.code == .notFound {
                 return nil
             } catch let error as StoreError where error.code == .remoteDamaged {
-                let failure = Failure(error)
-                Terminal.warn(failure.message + (failure.hint.map { ": \($0)" } ?? ""))
+                Terminal.warn(Failure(error).sentence)
                 return nil
             }
         }

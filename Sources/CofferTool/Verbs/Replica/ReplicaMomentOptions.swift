@@ -36,8 +36,10 @@ struct ReplicaMomentOptions: ParsableArguments {
         position.map { .position($0) } ?? at.map { .time($0) } ?? .newest
     }
 
-    /// Warns of a replica that the remote itself may have made: everybody can seal a keyring to the
-    /// public key of a recipient, and some services wrap for everybody.
+    /// Warns if the remote itself could have made the replica.
+    ///
+    /// Anybody can seal a keyring to the public key of a recipient. Some services of external slots
+    /// wrap a secret for anybody too.
     func warn(of secret: SecretOptions) throws {
         guard position == nil, atLeast == nil else { return }
         switch try secret.source().form {

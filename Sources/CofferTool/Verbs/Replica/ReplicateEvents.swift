@@ -92,8 +92,7 @@ final class ReplicateEvents: Sendable {
         guard isNew else { return }
         tell(.failed, state.withLock { $0.position }, failure)
         guard !writesLines else { return }
-        let text = failure.message + (failure.hint.map { ": \($0)" } ?? "")
-        lines.add { Terminal.warn(text) }
+        lines.add { Terminal.warn(failure.sentence) }
     }
 
     /// Tells what has happened since the last call.
