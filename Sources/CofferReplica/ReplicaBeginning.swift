@@ -36,7 +36,7 @@ struct ReplicaBeginning {
             access: access, owner: owner, sleep: options.sleep, waiting: options.waiting)
         for _ in 0..<Self.tryCount {
             let end = try await reader.end()
-            if let end { try await LogEnd(access: access).requireNothing(after: end.last.slot) }
+            if let damage = end?.damage { throw damage }
             if let end, end.owner != options.takesOverFrom {
                 try await rule.requireFree(end)
             }
@@ -76,7 +76,7 @@ struct ReplicaBeginning {
             abs(options.currentDate().timeIntervalSince(end.last.record.time))
                 < options.snapshotInterval / .seconds(1)
         else { return nil }
-        try await LogEnd(access: access).requireNothing(after: end.last.slot)
+        if let damage = end.damage { throw damage }
         let hasKeyring = try await hasNewestKeyring(end.last.record.note.keyring)
         let summaries = LogSummaries(reader: reader, end: end.last.slot)
         let last = try await summaries.lastCommit(of: end.last)

@@ -9,44 +9,90 @@ import Coffer
 struct LogEnd {
     let access: RemoteAccess
 
-    /// The slot of the last record; `nil` for a replica without any.
+    /// The end of a log.
+    struct Found: Equatable, Sendable {
+        /// The slot of the last record.
+        let last: Slot
+        /// That a record before it is lost; `nil` if that was not noticed.
+        let hole: Hole?
+    }
+
+    /// A place in a log where a record is lost.
+    struct Hole: Equatable, Sendable {
+        /// The record before; `nil` if the first one is lost.
+        let before: Slot?
+    }
+
+    /// The end; `nil` for a replica without records.
     ///
-    /// - Complexity: O(log *terms* + log *records of the last term*) reads: about 30.
+    /// A list may be old, but what it names has existed. So it shows a record that is lost, if the
+    /// search took it for the end: there is a later one.
+    ///
+    /// - Complexity: O(log *terms* + log *records of the last term*) reads, about 30, and a list of
+    ///   what follows.
+    func find() async throws -> Found? {
+        let last = try await last()
+        guard let later = try await record(after: last) else {
+            return last.map { Found(last: $0, hole: nil) }
+        }
+        return Found(last: try await self.last(from: later), hole: Hole(before: last))
+    }
+
+    /// The slot of the last record before a hole; `nil` for a replica without records.
     func last() async throws -> Slot? {
         guard try await exists(.first) else { return nil }
+        return try await last(from: .first)
+    }
+
+    /// The last slot from one on that has a record.
+    private func last(from known: Slot) async throws -> Slot {
         let term =
-            1
-            + (try await Self.last { try await exists(Slot(term: 1 + $0, number: 0)) })
-        let mark = try await Self.last {
-            try await exists(Slot(term: term, number: $0 * Slot.markDistance))
-        }
-        let base = mark * Slot.markDistance
+            known.term
+            + (try await Self.last { try await exists(Slot(term: known.term + $0, number: 0)) })
+        let first = term == known.term ? known.number : 0
+        let firstMark = first / Slot.markDistance
+        let mark =
+            firstMark
+            + (try await Self.last {
+                try await exists(Slot(term: term, number: (firstMark + $0) * Slot.markDistance))
+            })
+        let base = max(first, mark * Slot.markDistance)
         let rest = try await Self.last { try await exists(Slot(term: term, number: base + $0)) }
         return Slot(term: term, number: base + rest)
     }
 
-    /// Refuses a log whose end was found before a hole.
-    ///
-    /// A list may be old, but what it names has existed. So a later record without the next one is
-    /// after a hole.
-    ///
-    /// - Throws: `.remoteDamaged`; errors of the remote.
-    func requireNothing(after last: Slot) async throws {
-        let names = try await access.names(withPrefix: Slot.folder, after: last.name)
-        guard !names.isEmpty, try await !exists(last.next),
-            try await !exists(last.beginningOfNextTerm)
-        else { return }
-        // Other programs leave files of their own in a folder.
-        let records = names.filter { Slot(name: $0) != nil }
-        for name in records where try await access.exists(name) {
-            throw StoreError(
-                .remoteDamaged, "there is a record \(name), and none at \(last.next.name)",
-                hint: "Somebody has deleted records, or the service has lost them. To restore what "
-                    + "is before, name the position \(last).")
+    /// The latest record that a list names after one, or after the beginning. `nil` if there is
+    /// none, and if the owner has just written the next one.
+    private func record(after last: Slot?) async throws -> Slot? {
+        let slots = try await listed(after: last?.name ?? "")
+        guard !slots.isEmpty else { return nil }
+        if let last {
+            for next in [last.next, last.beginningOfNextTerm] where try await exists(next) {
+                return nil
+            }
+        }
+        for slot in slots.sorted(by: >) where try await exists(slot) { return slot }
+        return nil
+    }
+
+    private func listed(after name: String) async throws -> [Slot] {
+        var slots: [Slot] = []
+        var name = name
+        while true {
+            let names = try await access.names(withPrefix: Slot.folder, after: name)
+            // Other programs leave files of their own in a folder.
+            slots += names.compactMap(Slot.init(name:)).filter {
+                $0.term < Self.numberMax && $0.number < Self.numberMax
+            }
+            guard let last = names.last else { return slots }
+            name = last
         }
     }
 
     private func exists(_ slot: Slot) async throws -> Bool { try await access.exists(slot.name) }
+
+    /// No owner writes so many records.
+    private static let numberMax: UInt64 = 1 << 40
 
     /// The largest number of a run from 0 on for which `holds`; it is not asked for 0.
     static func last(_ holds: (UInt64) async throws -> Bool) async throws -> UInt64 {
@@ -55,8 +101,8 @@ struct LogEnd {
         while try await holds(known + step) {
             known += step
             step *= 2
-            // No owner writes so many records. The products of callers cannot overflow.
-            guard known < 1 << 40 else {
+            // So the products of callers cannot overflow.
+            guard known < Self.numberMax else {
                 throw StoreError(
                     .remoteDamaged, "the remote says that every record exists",
                     hint: "It is no storage that keeps a replica.")

@@ -20,24 +20,43 @@ struct LogReader {
         var wholeTerm: UInt64? { record.note.isWhole == true ? slot.term : record.note.wholeTerm }
     }
 
-    /// The last record, with the owner of its term; `nil` for a replica without records.
+    /// The last record, with the owner of its term.
     struct End: Sendable {
         let last: Found
         /// The owner, by the first record of the term, or by a takeover that nothing follows.
         let owner: String
         /// How long the owner lets commits wait.
         let interval: Duration
+        /// A place where a record is lost; `nil` if none was noticed.
+        let hole: LogEnd.Hole?
+
+        /// That a record is lost; `nil` if that was not noticed.
+        var damage: StoreError? {
+            hole.map { hole in
+                StoreError(
+                    .remoteDamaged,
+                    "a record between \(hole.before?.name ?? "the beginning") and "
+                        + "\(last.slot.name) is missing",
+                    hint: LogReader.lossHint)
+            }
+        }
     }
 
+    /// The end; `nil` for a replica without records.
+    ///
     /// - Throws: As `SealedRecord.open`; errors of the remote.
     func end() async throws -> End? {
-        guard let slot = try await LogEnd(access: access).last() else { return nil }
-        let last = try await existing(slot)
-        let begin = slot.number == 0 ? last : try await existing(Slot(term: slot.term, number: 0))
+        guard let found = try await LogEnd(access: access).find() else { return nil }
+        let last = try await existing(found.last)
+        let first = Slot(term: found.last.term, number: 0)
+        // A restore needs no owner.
+        let begin =
+            first == last.slot
+            ? last : found.hole == nil ? try await existing(first) : try await record(at: first)
         let owner = last.header.kind == .takeover ? last.record.note.owner : nil
         return End(
-            last: last, owner: owner ?? begin.record.note.owner ?? "",
-            interval: .milliseconds(begin.record.note.interval ?? 1000))
+            last: last, owner: owner ?? begin?.record.note.owner ?? "",
+            interval: .milliseconds(begin?.record.note.interval ?? 1000), hole: found.hole)
     }
 
     /// A record that must exist.
@@ -71,9 +90,12 @@ struct LogReader {
 
     static func missing(_ slot: Slot) -> StoreError {
         StoreError(
-            .remoteDamaged, "\(slot.name) is missing",
-            hint: "Somebody has deleted it, or the service has lost it.")
+            .remoteDamaged, "\(slot.name) is missing", hint: lossHint)
     }
+
+    private static let lossHint =
+        "Somebody has deleted it, or the service has lost it. Restore an earlier moment if you need "
+        + "one, and give the store a new remote."
 
     /// The record of a slot; `nil` if the slot is free.
     func record(at slot: Slot) async throws -> Found? {

@@ -60,9 +60,7 @@ struct RecordChain {
             if record.header.kind == .takeover { break }
         }
         guard !records.isEmpty else {
-            throw StoreError(
-                .remoteDamaged, "\(first.name) is missing",
-                hint: "Somebody has deleted it, or the service has lost it.")
+            throw LogReader.missing(first)
         }
         return records
     }

@@ -51,7 +51,7 @@ public struct ReplicaHistory: Sendable {
             remote, patience: RemoteAccess.Patience(limit: RemoteAccess.beginningLimit))
         let replica = try await OpenReplica.at(access, "", key.copy())
         let (reader, end, description) = (replica.reader, replica.end, replica.description)
-        try await LogEnd(access: access).requireNothing(after: end.last.slot)
+        if let damage = end.damage { throw damage }
         (owner, isClosed) = (end.owner, end.last.header.kind == .closed)
         var commits: [Commit] = []
         // The hash of a record is in the one after it.

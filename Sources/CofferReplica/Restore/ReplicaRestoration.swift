@@ -45,17 +45,14 @@ struct ReplicaRestoration {
             access, path, key, memoryMax: configuration.maximumKeyMemoryByteCount)
         let (reader, end) = (replica.reader, replica.end.last)
         let target = Target(try ReplicaTarget(replica.source, configuration))
-        if case .position = moment.kind {
-        } else {
-            try await LogEnd(access: access).requireNothing(after: end.slot)
-        }
         let index = try await reader.index(upTo: end)
         // Of a position that is not kept any more, the place is all that can be compared.
         if let atLeast, atLeast.slot > end.slot || index?.keeps(atLeast.slot) != false {
             try await require(atLeast, upTo: end.slot, reader)
         }
         let (commit, damage) = try await fill(
-            target.file, end, index, reader, replica.description.pageByteCount)
+            target.file, end, index, reader, replica.description.pageByteCount,
+            lost: replica.end.damage)
         if let atLeast, commit.position < atLeast {
             throw StoreError(
                 .notFound, "that moment is at \(commit.position), before \(atLeast)",
@@ -89,10 +86,11 @@ struct ReplicaRestoration {
     /// Writes the pages of a place where all are, and those of all records from there up to the
     /// moment.
     ///
+    /// - Parameter lost: A record that is known to be lost. A later snapshot may do without it.
     /// - Returns: The last commit, and the damage of a snapshot that would have been nearer.
     private func fill(
         _ file: ReplicaTarget, _ end: LogReader.Found, _ index: SnapshotIndex?,
-        _ reader: LogReader, _ pageByteCount: Int
+        _ reader: LogReader, _ pageByteCount: Int, lost: StoreError?
     ) async throws -> (Commit, damage: StoreError?) {
         let chain = RecordChain(reader: reader, end: end.slot)
         var last = end.slot
@@ -102,7 +100,9 @@ struct ReplicaRestoration {
             last = position.slot
         }
         var damage: StoreError?
-        for start in try await starts(end, index, reader) {
+        let (starts, missing) = try await starts(end, index, reader)
+        let lost = lost ?? missing
+        for start in starts {
             guard start.first <= last else { continue }
             try file.cut(to: 0)
             let found: Commit?
@@ -132,10 +132,10 @@ struct ReplicaRestoration {
                     continue
                 }
             }
-            if let found { return (found, damage) }
+            if let found { return (found, damage ?? lost) }
             if case .position(let position) = moment.kind { throw notACommit(position) }
         }
-        if let damage { throw damage }
+        if let damage = damage ?? lost { throw damage }
         throw StoreError(
             .notFound, "the replica at \(access.remote.place) has no whole commit of that time",
             hint: "Its first transfer may not have ended, or the time is before all that is kept. "
@@ -157,11 +157,13 @@ struct ReplicaRestoration {
         }
     }
 
-    /// All places from which a restore may begin, the latest first.
+    /// All places from which a restore may begin, the latest first, and the first one of which the
+    /// record is lost.
     private func starts(
         _ end: LogReader.Found, _ index: SnapshotIndex?, _ reader: LogReader
-    ) async throws -> [Start] {
+    ) async throws -> ([Start], missing: StoreError?) {
         var starts: [Start] = []
+        var missing: StoreError?
         if let index, let slot = end.snapshot {
             let record = try await reader.existing(slot).record
             starts = index.kept.map(Start.snapshot)
@@ -173,10 +175,15 @@ struct ReplicaRestoration {
         }
         var term = end.wholeTerm
         while let next = term, Slot(term: next, number: 0) >= index?.wholeFrom ?? .first {
+            let slot = Slot(term: next, number: 0)
+            guard let begin = try await reader.record(at: slot) else {
+                missing = LogReader.missing(slot)
+                break
+            }
             starts.append(.term(next))
-            term = try await reader.existing(Slot(term: next, number: 0)).record.note.wholeTerm
+            term = begin.record.note.wholeTerm
         }
-        return starts.sorted { $0.first > $1.first }
+        return (starts.sorted { $0.first > $1.first }, missing)
     }
 
     private func fill(

@@ -16,25 +16,45 @@ import Testing
         }
     }
 
-    @Test func `a record after a hole is told, and one that was just written is not`() async throws
-    {
-        let remote = MemoryRemote()
-        let end = LogEnd(access: .testing(remote))
-        let name = { (number: UInt64) in Slot(term: 1, number: number).name }
-        for number in 0...9 as ClosedRange<UInt64> { remote.objects[name(number)] = [1] }
-        try await end.requireNothing(after: Slot(term: 1, number: 9))
-        // Another process has gone on since the end was found.
-        try await end.requireNothing(after: Slot(term: 1, number: 5))
+    private let remote = MemoryRemote()
+
+    private func find() async throws -> LogEnd.Found? {
+        try await LogEnd(access: .testing(remote)).find()
+    }
+
+    private func slot(_ term: UInt64, _ number: UInt64) -> Slot { Slot(term: term, number: number) }
+
+    @Test func `the end is found behind each record that is lost`() async throws {
+        #expect(try await find() == nil)
         // Other programs leave files of their own.
-        remote.objects["log/thumbs.db"] = [1]
-        remote.objects["log/.x/y"] = [1]
-        try await end.requireNothing(after: Slot(term: 1, number: 9))
-        remote.objects[name(6)] = nil
-        let error = await #expect(throws: StoreError.self) {
-            try await end.requireNothing(after: Slot(term: 1, number: 5))
+        remote.objects = ["log/thumbs.db": [1], "log/.x/y": [1]]
+        #expect(try await find() == nil)
+        // A name that no owner gives.
+        remote.objects[Slot(term: .max, number: .max).name] = [1]
+        #expect(try await find() == nil)
+        let slots =
+            (0...9).map { slot(1, $0) } + [slot(2, 0), slot(3, 0)]
+            + (1...1030).map { slot(3, $0) }
+        for slot in slots { remote.objects[slot.name] = [1] }
+        let last = slot(3, 1030)
+        #expect(try await find() == LogEnd.Found(last: last, hole: nil))
+        var holeCount = 0
+        for lost in slots.prefix(60) + slots.suffix(10).dropLast() {
+            remote.objects[lost.name] = nil
+            // The search does not ask for each.
+            let found = try #require(try await find())
+            #expect(found.last == last, "\(lost) is lost")
+            if let hole = found.hole {
+                #expect(hole.before ?? .first <= lost)
+                holeCount += 1
+            }
+            remote.objects[lost.name] = [1]
         }
-        #expect(error?.code == .remoteDamaged)
-        #expect(error?.message.contains("none at \(name(6))") == true)
+        #expect(holeCount > 5)
+        // All that is before the last one.
+        for slot in slots.dropLast() { remote.objects[slot.name] = nil }
+        let hole = LogEnd.Hole(before: nil)
+        #expect(try await find() == LogEnd.Found(last: last, hole: hole))
     }
 
     @Test func `a remote that has every object is refused`() async throws {

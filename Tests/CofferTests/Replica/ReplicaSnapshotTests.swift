@@ -336,6 +336,51 @@ import Workload
         try await copy.close()
     }
 
+    @Test
+    func `a record that is lost before a snapshot does not keep what came later from a restore`()
+        async throws
+    {
+        let store = try makeStore()
+        let replica = try await store.replicate(to: remote, options)
+        for number in 1...4 {
+            try insert([number], 3000, in: store)
+            try await replica.caughtUp()
+        }
+        let before = remote.objects
+        try insert([5], 3000, in: store)
+        #expect(try await nextDay(replica))
+        try insert([6], 3000, in: store)
+        let last = try await replica.caughtUp()
+        try await replica.close()
+        var foundCount = 0
+        // The first record names the owner.
+        for lost in before.keys.sorted() where lost.hasPrefix(Slot.folder) {
+            let record = remote.objects[lost]
+            remote.objects[lost] = nil
+            let report = try await restore("copy", atLeast: last)
+            if let damage = report.damage {
+                #expect(damage.code == .remoteDamaged && damage.message.contains("missing"))
+                foundCount += 1
+            }
+            let copy = try open("copy")
+            #expect(try numbers(in: copy) == Array(1...6))
+            try await copy.close()
+            removeStore(folder.path("copy"))
+            if report.damage != nil {
+                // Nobody goes on behind a hole.
+                await expect(.remoteDamaged) { _ = try await store.replicate(to: remote, options) }
+                await expect(.remoteDamaged) { _ = try await history() }
+            }
+            remote.objects[lost] = record
+        }
+        #expect(foundCount > 1)
+        // Behind the snapshot nothing stands in for a record.
+        let lost = Slot(term: last.slot.term, number: last.slot.number - 1).name
+        remote.objects[lost] = nil
+        await expect(.remoteDamaged) { try await restore("copy") }
+        try await store.close()
+    }
+
     // MARK: Deleting
 
     @Test func `what is not kept is deleted a day later, and no mark, takeover or beginning is`()
