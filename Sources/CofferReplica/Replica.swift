@@ -309,21 +309,28 @@ public actor Replica {
     private func send(_ changes: PageChanges, after count: Int) async throws {
         let spool = changes.spool
         let pagesOfRecord = ReplicaRecord.pageCountMax(pageByteCount: spool.pageByteCount)
+        // The next run goes on behind the last record of a first transfer that breaks off.
+        let isFirst = position == nil
+        var sentTags = tags
+        if isFirst { sentTags.cut(to: changes.pageCount, keys) }
         var sent = 0
         repeat {
             let end = min(sent + pagesOfRecord, spool.count)
             var record = ReplicaRecord(time: options.currentDate())
             record.pages = try spool.pages(sent..<end)
             record.pageCount = UInt32(changes.pageCount)
-            record.digest = changes.tags.digest
             record.endsCommit = changes.isWhole && end == spool.count
+            let numbers = spool.numbers[sent..<end]
+            if isFirst { sentTags.set(numbers, from: changes.tags, keys) }
+            record.digest = isFirst ? sentTags.digest : changes.tags.digest
             record.note.keyring = keyring
             record.note.keyring?.epoch = changes.epoch
             sent = end
             let position = try await writer.append(.segment, record)
             // If the run ended now, the next one would send all pages again.
             reader.access.lengthenLimit()
-            maker?.note(spool.numbers[sent - record.pages.count..<sent], changes.tags)
+            maker?.note(numbers, changes.tags)
+            if isFirst { tagFile.write(sentTags, of: numbers) }
             if isKeyringDue, options.deletes { namedKeyring = keyring?.name }
             if record.endsCommit { (self.position, isKeyringDue) = (position, false) }
             let byteCount = record.pages.count * spool.pageByteCount

@@ -43,15 +43,17 @@ struct ReplicaBeginning {
             let known = try await known(end, reader)
             var state = ReplicaRecord(time: options.currentDate())
             state.note.isWhole = known == nil
-            state.pageCount = UInt32(known?.tags.count ?? 0)
             state.digest = known?.tags.digest ?? 0
+            let isPartial = known?.isPartial == true
+            state.endsCommit = !isPartial
+            state.pageCount = isPartial ? 0 : UInt32(known?.tags.count ?? 0)
             let writer = try await LogWriter.begin(after: end, state, as: owner, access, keys)
             guard let writer else { continue }
             return Replica(
                 store, source, reader, writer, options, health, lock: lock,
                 tags: known?.tags ?? PageTags(), version: known?.version,
                 keyring: end?.last.record.note.keyring,
-                position: known == nil ? nil : await writer.position)
+                position: known == nil || isPartial ? nil : await writer.position)
         }
         throw StoreError(
             .ownedElsewhere, "another owner writes to \(access.remote.place) all the time",
@@ -152,7 +154,9 @@ struct ReplicaBeginning {
     private struct FileState {
         let tags: PageTags
         /// Identifies the moment, as `PageSnapshot.version` does.
-        let version: [UInt8]?
+        var version: [UInt8]?
+        /// Whether a first transfer broke off there.
+        var isPartial = false
     }
 
     /// The state that the replica has; `nil` if it is not known.
@@ -175,11 +179,10 @@ struct ReplicaBeginning {
             reader: reader, end: end.last.slot, index: try await reader.index(upTo: end.last))
         let slots = try await search.slots(of: state.tags)
         guard let slot = slots.last else {
-            guard let last else { return nil }
-            let kept = PageTagFile(beside: source.path, of: reader.keys)
-                .tags(count: Int(last.pageCount), reader.keys)
-            guard let kept, last.describes(kept) else { return nil }
-            return FileState(tags: kept, version: nil)
+            let file = PageTagFile(beside: source.path, of: reader.keys)
+            guard let last else { return try await brokenOff(end.last, file, reader) }
+            guard let kept = file.tags(reader.keys), last.describes(kept) else { return nil }
+            return FileState(tags: kept)
         }
         if let kept = options.keepsFileAt, slots.contains(kept.slot),
             try await search.position(at: kept.slot) == kept
@@ -194,6 +197,30 @@ struct ReplicaBeginning {
             hint: "Was an old copy put back? Restore the replica to a new file to have the later "
                 + "commits, or keep the file: they stay in the replica, and can be restored by "
                 + "their position.")
+    }
+
+    /// The pages of a first transfer that broke off; `nil` if they are not known.
+    ///
+    /// - Parameter file: Its tags, beside the store. The run may have ended before those of the
+    ///   last record came into it: then they are added.
+    private func brokenOff(
+        _ last: LogReader.Found, _ file: PageTagFile, _ reader: LogReader
+    ) async throws -> FileState? {
+        guard !last.record.endsCommit, var kept = file.tags(reader.keys), kept.count > 0 else {
+            return nil
+        }
+        let isBehind = last.record.digest != kept.digest
+        if isBehind {
+            let summaries = LogSummaries(reader: reader, end: last.slot)
+            guard let slot = try await summaries.lastSegment() else { return nil }
+            for page in try await reader.existing(slot).record.pages {
+                guard let tag = source.tag(of: page.bytes) else { return nil }
+                kept.set(Int(page.number), tag, reader.keys)
+            }
+        }
+        guard last.record.digest == kept.digest, !isBehind || file.write(kept, since: PageTags())
+        else { return nil }
+        return FileState(tags: kept, isPartial: true)
     }
 
     /// The tags of all pages of the file, as they are now.

@@ -36,6 +36,13 @@ struct PageTags: Sendable, Equatable {
         digest &+= keys.digest(ofPage: number, tag: tag)
     }
 
+    /// Sets the tags of some pages as others have them.
+    mutating func set(_ numbers: ArraySlice<UInt32>, from tags: PageTags, _ keys: ReplicaKeys) {
+        for number in numbers {
+            if let tag = tags[Int(number)] { set(Int(number), tag, keys) }
+        }
+    }
+
     /// Leaves out the pages after so many.
     mutating func cut(to newCount: Int, _ keys: ReplicaKeys) {
         guard newCount < count else { return }

@@ -82,6 +82,20 @@ struct LogSummaries {
         return commit.flatMap { $0.pageCount > 0 ? $0 : nil }
     }
 
+    /// The last record of the last term that has pages; `nil` if that has none.
+    ///
+    /// - Throws: `.remoteDamaged` if a record is missing; errors of the remote.
+    func lastSegment() async throws -> Slot? {
+        for number in stride(from: end.number, to: 0, by: -1) {
+            let slot = Slot(term: end.term, number: number)
+            guard let header = try await reader.header(at: slot) else {
+                throw LogReader.missing(slot)
+            }
+            if header.kind == .segment { return slot }
+        }
+        return nil
+    }
+
     /// The position of the last commit of the last term before its last record; `nil` if no commit
     /// of that term has ended.
     ///

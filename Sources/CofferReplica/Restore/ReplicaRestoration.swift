@@ -234,6 +234,8 @@ struct ReplicaRestoration {
     ) async throws -> Commit? {
         var commit = before
         var readCount = 0
+        // Of a first transfer that has not ended yet.
+        var digest: UInt128?
         // Pages of a commit that has not ended yet, if an earlier one may have to stay.
         var pending: PageSpool?
         // Reads no record after `last`: a later one may be damaged or deleted.
@@ -250,6 +252,8 @@ struct ReplicaRestoration {
                 guard record.note.isWhole != true else { return true }
                 // The parts of a snapshot may be of a later moment.
                 if isSnapshot, commit == nil { return true }
+                // Another run went on with a first transfer.
+                if commit == nil, !record.endsCommit, record.digest == digest { return true }
                 guard let before = commit, before.digest == record.digest,
                     before.pageCount == Int(record.pageCount)
                 else { throw inconsistent(found.slot) }
@@ -272,6 +276,7 @@ struct ReplicaRestoration {
                     CopyProgress(
                         step: .copyingPages, count: readCount,
                         countTotal: max(readCount, Int(record.pageCount))))
+                digest = record.digest
                 guard record.endsCommit else { return true }
                 try spool.readAll { try file.write($0.bytes, at: Int($0.number)) }
                 pending = nil

@@ -74,12 +74,15 @@ struct PageTagFile {
 
     // MARK: Tags
 
-    /// The tags; `nil` if there are not so many of this replica.
-    func tags(count: Int, _ keys: ReplicaKeys) -> PageTags? {
-        let byteCount = Self.headerByteCount + count * PageSnapshot.tagByteCount
-        guard let bytes = bytes(byteCount), bytes.starts(with: Self.magic + replica),
-            UInt32(bigEndianAt: 24, of: bytes) == count
+    /// The tags; `nil` if there are none of this replica.
+    func tags(_ keys: ReplicaKeys) -> PageTags? {
+        guard let bytes = bytes(), bytes.starts(with: Self.magic + replica),
+            bytes.count >= Self.headerByteCount
         else { return nil }
+        let count = Int(UInt32(bigEndianAt: 24, of: bytes))
+        guard bytes.count == Self.headerByteCount + count * PageSnapshot.tagByteCount else {
+            return nil
+        }
         var tags = PageTags()
         tags.reserve(count)
         for start in stride(
@@ -97,11 +100,7 @@ struct PageTagFile {
     func write(_ tags: PageTags, since old: PageTags) -> Bool {
         guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return false }
         defer { close(descriptor) }
-        let byteCount = off_t(Self.headerByteCount + tags.count * PageSnapshot.tagByteCount)
-        let header = Self.magic + replica + UInt32(tags.count).bigEndianBytes
-        guard ftruncate(descriptor, byteCount) == 0, write(header, at: 0, to: descriptor) else {
-            return false
-        }
+        guard begin(tags.count, descriptor) else { return false }
         var number = 1
         while number <= tags.count {
             // Neighbours in one call.
@@ -111,22 +110,51 @@ struct PageTagFile {
                 run += tag
                 number += 1
             }
-            let offset = Self.headerByteCount + (first - 1) * PageSnapshot.tagByteCount
-            guard run.isEmpty || write(run, at: offset, to: descriptor) else { return false }
+            guard run.isEmpty || write(run, ofPage: first, to: descriptor) else { return false }
             number += 1
         }
         return true
+    }
+
+    /// Writes the tags of the pages of one record, in a transfer that has not ended.
+    ///
+    /// If it fails, the file does not fit the remote.
+    func write(_ tags: PageTags, of numbers: ArraySlice<UInt32>) {
+        guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return }
+        defer { close(descriptor) }
+        guard begin(tags.count, descriptor) else { return }
+        for number in numbers {
+            guard let tag = tags[Int(number)],
+                write(Array(tag), ofPage: Int(number), to: descriptor)
+            else { return }
+        }
+    }
+
+    /// Writes the header, and gives the file its size.
+    private func begin(_ count: Int, _ descriptor: Int32) -> Bool {
+        let byteCount = off_t(Self.headerByteCount + count * PageSnapshot.tagByteCount)
+        let header = Self.magic + replica + UInt32(count).bigEndianBytes
+        return ftruncate(descriptor, byteCount) == 0 && write(header, at: 0, to: descriptor)
+    }
+
+    private func write(_ tags: [UInt8], ofPage number: Int, to descriptor: Int32) -> Bool {
+        let offset = Self.headerByteCount + (number - 1) * PageSnapshot.tagByteCount
+        return write(tags, at: offset, to: descriptor)
     }
 
     private func write(_ bytes: [UInt8], at offset: Int, to descriptor: Int32) -> Bool {
         bytes.withUnsafeBytes { PositionedIO.write($0, to: descriptor, at: off_t(offset)) }
     }
 
-    private func bytes(_ byteCount: Int) -> [UInt8]? {
+    private func bytes() -> [UInt8]? {
         guard let descriptor = openOwn(O_RDONLY) else { return nil }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_size == byteCount else { return nil }
+        // A file has fewer than 2^32 pages.
+        guard fstat(descriptor, &status) == 0,
+            status.st_size <= Self.headerByteCount + (1 << 32) * PageSnapshot.tagByteCount
+        else { return nil }
+        let byteCount = Int(status.st_size)
         var count: Int?
         let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, filled in
             count = PositionedIO.read(
