@@ -144,7 +144,7 @@ public actor Replica {
     public var status: ReplicaStatus {
         ReplicaStatus(
             position: position, sentDate: health.sentDate, failure: health.failure,
-            snapshotFailure: health.snapshotFailure, end: end)
+            snapshotDate: health.snapshotDate, snapshotFailure: health.snapshotFailure, end: end)
     }
 
     /// Sends what is left, says to the remote that the owner has stopped, and ends the replication.
@@ -496,6 +496,7 @@ public actor Replica {
         lastSnapshot = LastSnapshot(
             date: reader.access.estimatedTime ?? record.time, instant: options.currentInstant(),
             digest: record.digest, index: record.note.index)
+        health.madeSnapshot()
     }
 
     /// The snapshots that a new one keeps, the oldest first.

@@ -17,6 +17,7 @@ final class ReplicaHealth: Sendable {
     private struct State {
         var failure: ReplicaFailure?
         var sentDate: Date?
+        var snapshotDate: Date?
         var snapshotFailure: ReplicaFailure?
         /// The last failure that was logged: what it was, and when.
         var logged: (text: String, time: ContinuousClock.Instant)?
@@ -35,6 +36,9 @@ final class ReplicaHealth: Sendable {
     /// When the remote last had everything that was committed; `nil` if it never had.
     var sentDate: Date? { state.withLock(\.sentDate) }
 
+    /// When this process last made a snapshot; `nil` if it has made none.
+    var snapshotDate: Date? { state.withLock(\.snapshotDate) }
+
     /// Why the last snapshot, or the deletion after it, failed; `nil` if neither did.
     var snapshotFailure: ReplicaFailure? { state.withLock(\.snapshotFailure) }
 
@@ -52,6 +56,12 @@ final class ReplicaHealth: Sendable {
                 hint: known.hint, cause: known))
     }
 
+    func madeSnapshot() {
+        let date = options.currentDate()
+        state.withLock { $0.snapshotDate = date }
+    }
+
+    /// The last snapshot, and the deletion after it, have succeeded.
     func maintained() { state.withLock { $0.snapshotFailure = nil } }
 
     func failed(_ error: any Error) {

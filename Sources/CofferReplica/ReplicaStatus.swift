@@ -20,6 +20,8 @@ public struct ReplicaStatus: Sendable {
     public let sentDate: Date?
     /// The last failure since then; `nil` if there is none.
     public let failure: ReplicaFailure?
+    /// When this process last made a snapshot, by this machine's clock; `nil` if it has made none.
+    public let snapshotDate: Date?
     /// Why the last snapshot, or the deletion after it, failed, although commits are sent; `nil` if
     /// neither did. Restores take longer, and nothing is deleted, until one succeeds. Another try
     /// follows in an hour.

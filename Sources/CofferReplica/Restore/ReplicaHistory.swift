@@ -23,6 +23,9 @@ public struct ReplicaHistory: Sendable {
         public let date: Date
         /// Bytes of the store then.
         public let byteCount: Int
+        /// Whether a snapshot has the store of this commit: a restore of it reads nothing that was
+        /// sent before the snapshot began.
+        public let hasSnapshot: Bool
     }
 
     /// The commits, the oldest first.
@@ -31,6 +34,9 @@ public struct ReplicaHistory: Sendable {
     public let owner: String
     /// Whether the last owner has said that it stopped.
     public let isClosed: Bool
+    /// When the last owner wrote its last record. It writes when something was committed, so an
+    /// idle store has an old date too.
+    public let lastWriteDate: Date
 
     /// Reads the history, without the pages.
     ///
@@ -53,16 +59,19 @@ public struct ReplicaHistory: Sendable {
         let (reader, end, description) = (replica.reader, replica.end, replica.description)
         if let damage = end.damage { throw damage }
         (owner, isClosed) = (end.owner, end.last.header.kind == .closed)
+        lastWriteDate = end.last.record.moment
         var commits: [Commit] = []
         // The hash of a record is in the one after it.
         var last: (slot: Slot, record: ReplicaRecord)?
         let index = try await reader.index(upTo: end.last)
+        let snapshots = Set((index?.kept.map(\.end) ?? []) + (index.map { [$0.end] } ?? []))
         func add(_ slot: Slot, _ record: ReplicaRecord, _ hash: [UInt8]) {
             guard index?.restores(slot) ?? true else { return }
             commits.append(
                 Commit(
                     position: ReplicaPosition(slot, hash), date: record.moment,
-                    byteCount: Int(record.pageCount) * description.pageByteCount))
+                    byteCount: Int(record.pageCount) * description.pageByteCount,
+                    hasSnapshot: snapshots.contains(slot)))
         }
         let summaries = LogSummaries(reader: reader, end: end.last.slot)
         try await summaries.readAll(index) { slot, header, record in

@@ -20,6 +20,8 @@ enum Signals {
         var cancel: (@Sendable () -> Void)?
         /// Takes each SIGINT, as long as it is there.
         var takeInterrupt: (@Sendable () -> Void)?
+        /// Takes each SIGHUP, as long as it is there.
+        var takeHangup: (@Sendable () -> Void)?
         /// Restore the terminal before the process ends, the last one first.
         var restores: [@Sendable () -> Void] = []
         /// The process of a command that is waited for.
@@ -116,6 +118,16 @@ enum Signals {
         return try work()
     }
 
+    /// Runs a service during which SIGHUP does something else, unless `take` is `nil`.
+    static func takingHangups(
+        _ take: (@Sendable () -> Void)?, _ work: () async throws -> Void
+    ) async rethrows {
+        install()
+        state.withLock { $0.takeHangup = take }
+        defer { state.withLock { $0.takeHangup = nil } }
+        try await work()
+    }
+
     /// Sets what the end of the process leaves, and the next step: part of a sentence.
     static func note(_ note: String) {
         state.withLock { $0.note = note }
@@ -204,6 +216,7 @@ enum Signals {
 
     private static func interrupted(_ signal: Int32) {
         if signal == SIGINT, let take = state.withLock({ $0.takeInterrupt }) { return take() }
+        if signal == SIGHUP, let take = state.withLock({ $0.takeHangup }) { return take() }
         let (cancel, restores, note, isFirst) = state.withLock { state in
             defer { (state.cancel, state.count) = (nil, state.count + 1) }
             // Ends at once while a command fetches the secret, because nothing is half done yet.

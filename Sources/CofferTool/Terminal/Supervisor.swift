@@ -10,6 +10,25 @@ import Darwin
 ///
 /// <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>
 enum Supervisor {
+    /// Whether a supervisor waits for messages.
+    static var isThere: Bool { getenv("NOTIFY_SOCKET") != nil }
+
+    /// Runs the work that a SIGHUP of the supervisor asks for.
+    ///
+    /// > … contains the "RELOADING=1" field in combination with "MONOTONIC_USEC=" set to the current
+    /// > monotonic time (i.e. CLOCK_MONOTONIC in clock_gettime(2)) in μs, formatted as decimal
+    /// > string.
+    ///
+    /// <https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Type=>
+    static func reloading<T>(_ work: () async throws -> T) async rethrows -> T {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        let microseconds = Int(now.tv_sec) * 1_000_000 + now.tv_nsec / 1000
+        notify("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
+        defer { notify("READY=1") }
+        return try await waiting(work)
+    }
+
     /// Runs work that may take longer than the supervisor waits, and asks it for more time.
     ///
     /// > Tells the service manager to extend the startup, runtime or shutdown service timeout

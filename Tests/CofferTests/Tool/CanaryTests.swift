@@ -112,7 +112,9 @@ import Testing
             Run(verb: ["decrypt", path, out("plain.db"), "--write-plaintext"], options: first),
             Run(verb: ["encrypt", out("plain.db"), out("again.db")], options: second),
             Run(verb: ["replica", "check", out("remote")]),
-            Run(verb: ["replicate", path, out("remote"), "--once"], options: first),
+            Run(
+                verb: ["replicate", path, out("remote"), "--once"]
+                    + ["--prometheus", out("replica.prom")], options: first),
             Run(verb: ["replicate", path, out("remote"), "--once"], options: second, exitCode: 12),
             Run(verb: ["replicas", out("remote")], options: first),
             Run(verb: ["replicas", out("remote")], options: second, exitCode: 12),

@@ -365,7 +365,7 @@ import Testing
         let failure = Failure(StoreError(.remoteUnavailable, "gone", hint: "Wait."))
         let failed = ReplicateEvent(
             event: .failed, path: ReportedPath(store.path), remote: remote, time: .now,
-            position: nil, error: failure)
+            position: nil, error: failure, seconds: 190)
         try expect(
             [try out("replicate", [remote, "--once"]), Data(JSON.object(failed).utf8)],
             describedBy: "`coffer replicate`", unseen: ["error.pages[]"])

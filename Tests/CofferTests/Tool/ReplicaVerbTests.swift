@@ -220,6 +220,105 @@ import Darwin
         #expect(socket.message() == "STOPPING=1")
     }
 
+    @Test func `a supervisor that reloads the service has everything sent at once`() throws {
+        let socket = try NotifySocket(path("notify"))
+        let tool = try Tool.start(
+            ["replicate", store.path, remote, "--interval", "1h", "--json", "--raw-key-fd", "3"],
+            descriptors: [3: Tool.key(1)], environment: ["NOTIFY_SOCKET": path("notify")])
+        func nextState() -> String {
+            var message = socket.message()
+            while message.hasPrefix("EXTEND_TIMEOUT_USEC") { message = socket.message() }
+            return message
+        }
+        #expect(nextState() == "READY=1")
+        try store.execute("INSERT INTO t VALUES (2)")
+        tool.send(SIGHUP)
+        let reload = nextState()
+        #expect(reload.wholeMatch(of: /RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+/) != nil)
+        #expect(nextState() == "READY=1")
+        #expect(try coffer("restore", remote, path("copy")).exitCode == 0)
+        #expect(try values(path("copy")) == [1, 2])
+        tool.send(SIGTERM)
+        let output = try tool.finish()
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        let events = try output.stdout.split(separator: 10).map { try object(Data($0)) }
+        #expect(events.compactMap { $0["event"] as? String } == ["ready", "sent", "stopped"])
+    }
+
+    @Test func `a run that an error ends says so as its last event`() throws {
+        let tool = try Tool.start(
+            ["replicate", store.path, remote, "--interval", "1s", "--json", "--raw-key-fd", "3"],
+            descriptors: [3: Tool.key(1)])
+        let slot = "\(remote)/log/0000000000000001/000000000000000"
+        try waitUntil { FileManager.default.fileExists(atPath: slot + "1") }
+        // The next record finds that the one before it is gone.
+        try FileManager.default.removeItem(atPath: slot + "1")
+        try store.execute("INSERT INTO t VALUES (2)")
+        let output = try tool.finish()
+        #expect(output.exitCode == 14, "\(output.errorText)")
+        let events = try output.stdout.split(separator: 10).map { try object(Data($0)) }
+        #expect(events.compactMap { $0["event"] as? String }.suffix(2) == ["failed", "stopped"])
+        for event in events.suffix(2) {
+            let error = try #require(event["error"] as? [String: Any])
+            #expect(error["reason"] as? String == "remoteDamaged")
+        }
+    }
+
+    @Test func `a file for Prometheus says whether the replica is up to date`() throws {
+        let file = path("replica.prom")
+        func values() throws -> [String: Int] {
+            let text = try String(contentsOf: URL(filePath: file), encoding: .utf8)
+            #expect(text.hasPrefix("# HELP coffer_replica_run_timestamp_seconds "))
+            let labels = #"{path="\#(store.path)",remote="\#(remote)"} "#
+            var values: [String: Int] = [:]
+            for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+                let parts = line.components(separatedBy: labels)
+                try #require(parts.count == 2, "\(line)")
+                values[String(parts[0].dropFirst("coffer_replica_".count))] = Int(parts[1])
+            }
+            return values
+        }
+        let start = Int(Date.now.timeIntervalSince1970)
+        for _ in 1...2 {
+            // The second run finds nothing to send.
+            let output = try coffer(
+                "replicate", store.path, remote, "--once", "--prometheus", file)
+            #expect(output.exitCode == 0, "\(output.errorText)")
+            let found = try values()
+            #expect(found["ok"] == 1)
+            #expect(try #require(found["sent_timestamp_seconds"]) >= start)
+            #expect(try #require(found["run_timestamp_seconds"]) >= start)
+        }
+        let failed = try coffer(
+            "replicate", store.path, remote, "--owner", "other", "--prometheus", file)
+        #expect(failed.exitCode == 28, "\(failed.errorText)")
+        #expect(try values()["ok"] == 0)
+        #expect(try values()["sent_timestamp_seconds"] == nil)
+        // No other file is replaced.
+        let refused = try coffer(
+            "replicate", store.path, remote, "--once", "--prometheus", store.path)
+        #expect(refused.exitCode == 22, "\(refused.errorText)")
+    }
+
+    @Test func `metrics that cannot be written do not end a replication`() throws {
+        let file = path("metrics/replica.prom")
+        try FileManager.default.createDirectory(
+            atPath: path("metrics"), withIntermediateDirectories: false)
+        let tool = try Tool.start(
+            ["replicate", store.path, remote, "--interval", "1s", "--raw-key-fd", "3"]
+                + ["--prometheus", file], descriptors: [3: Tool.key(1)])
+        try waitUntil { FileManager.default.fileExists(atPath: file) }
+        try FileManager.default.removeItem(atPath: path("metrics"))
+        try FileManager.default.moveItem(atPath: remote, toPath: remote + ".away")
+        try store.execute("INSERT INTO t VALUES (2)")
+        try tool.waitForError("the replica goes on, but")
+        try FileManager.default.moveItem(atPath: remote + ".away", toPath: remote)
+        tool.send(SIGTERM)
+        let output = try tool.finish()
+        #expect(output.exitCode == 0, "\(output.errorText)")
+        #expect(try coffer("restore", remote, path("copy")).exitCode == 0)
+    }
+
     @Test func `a run after a kill waits until the killed one is surely gone, and says so`() throws
     {
         func start(_ environment: [String: String] = [:]) throws -> Tool {

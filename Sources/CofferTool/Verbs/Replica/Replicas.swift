@@ -40,21 +40,25 @@ struct ReplicasResult: Report {
         let position: String
         let time: Date
         let byteCount: Int
+        let hasSnapshot: Bool
 
         init(_ commit: ReplicaHistory.Commit) {
             (position, time) = ("\(commit.position)", commit.date)
-            byteCount = commit.byteCount
+            (byteCount, hasSnapshot) = (commit.byteCount, commit.hasSnapshot)
         }
 
         fileprivate var text: String {
             "\(position) at \(time.formatted(.iso8601)), \(byteCount) bytes"
+                + (hasSnapshot ? ", snapshot" : "")
         }
     }
 
     let remote: String
     let owner: String
     let isClosed: Bool
+    let lastWrite: Date
     let commitCount: Int
+    let snapshotCount: Int
     let oldest: Commit?
     let newest: Commit?
     /// `nil` unless all are listed.
@@ -63,7 +67,9 @@ struct ReplicasResult: Report {
     init(_ remote: String, _ history: ReplicaHistory, listsAll: Bool) {
         self.remote = remote
         (owner, isClosed) = (history.owner, history.isClosed)
+        lastWrite = history.lastWriteDate
         commitCount = history.commits.count
+        snapshotCount = history.commits.count(where: \.hasSnapshot)
         oldest = history.commits.first.map(Commit.init)
         newest = history.commits.last.map(Commit.init)
         commits = listsAll ? history.commits.map(Commit.init) : nil
@@ -73,7 +79,8 @@ struct ReplicasResult: Report {
         [
             ("replica", remote),
             ("owner", isClosed ? "\(owner), which has stopped" : owner),
-            ("commits", "\(commitCount)"),
+            ("written", "last at \(lastWrite.formatted(.iso8601))"),
+            ("snapshots", "\(snapshotCount)"), ("commits", "\(commitCount)"),
         ]
             + (commits?.map { ("", $0.text) }
                 ?? [("oldest", oldest?.text ?? "none"), ("newest", newest?.text ?? "none")])

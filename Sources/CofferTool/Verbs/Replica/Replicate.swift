@@ -33,10 +33,12 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
 
             STORE-tags-… next to the store has 16 bytes for each page. Without it, the first run \
             after a crash sends all pages. Until everything is in the remote for the first time, a \
-            remote that is away for a minute ends the run; later the run waits for it. With --json \
-            each event is a line: waiting, ready, sent, failed, recovered, stopped. A supervisor \
-            that sets NOTIFY_SOCKET is told when it is ready, and asked for time until then. What \
-            was not sent within a minute of the stop is sent by the next run.
+            remote that is away for a minute ends the run, and the next one goes on there; later \
+            the run waits for it. With --json \
+            each event is a line: waiting, ready, sent, snapshot, failed, recovered, stopped. A \
+            supervisor \
+            that sets NOTIFY_SOCKET is told when it is ready, and asked for time until then; its \
+            SIGHUP, as of systemctl reload, sends at once what was committed. What was not sent within a minute of the stop is sent by the next run.
 
             EXAMPLES
               coffer replicate notes.db /mnt/backups/notes --passphrase-file secret
@@ -90,6 +92,13 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         transform: ReplicaMomentOptions.position)
     var keepFileAt: ReplicaPosition?
 
+    @Option(
+        help: ArgumentHelp(
+            "Write whether the replica is up to date to a file for the textfile collector of "
+                + "Prometheus: at each change, and every 15 seconds.", valueName: "path"),
+        completion: .file())
+    var prometheus: String?
+
     @OptionGroup(title: "Retention") var retention: RetentionOptions
     @OptionGroup(title: "Secret of the store") var secret: SecretOptions
     @OptionGroup(title: "Storage service") var remoteOptions: RemoteOptions
@@ -104,12 +113,17 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             throw ValidationError("The shortest interval is 1s.")
         }
         guard owner != "" else { throw ValidationError("The name of the owner is empty.") }
+        if let prometheus { try SecretFile.requirePath(prometheus) }
     }
 
     func run() async throws {
         _ = try secret.source()
         let place = try remoteOptions.remote(remote.place)
-        let events = ReplicateEvents(store.path, place.place, output, isService: !once)
+        let metrics = try prometheus.map {
+            try ReplicaMetricsFile($0, store: store.path, remote: place.place)
+        }
+        let events = ReplicateEvents(
+            store.path, place.place, output, isService: !once, metrics)
         let end = try await store.withStore(secret, mode: .readOnly, hardLinks: .told) { opened in
             try await run(opened, place, events)
         }
@@ -137,7 +151,20 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             }
         }
         defer { events.finish() }
-        return try await Signals.serving { [once, options] in
+        do {
+            return try await serve(opened, place, options, transfer, events)
+        } catch {
+            events.ended(by: error)
+            throw error
+        }
+    }
+
+    /// Replicates until a signal, or until an error ends it.
+    private func serve(
+        _ opened: Store, _ place: any Remote, _ options: ReplicaOptions,
+        _ transfer: ProgressReporter, _ events: ReplicateEvents
+    ) async throws -> ReplicateEvent {
+        try await Signals.serving { [once] in
             Signals.workBegins()
             if once, let position = try await opened.unchangedPosition(in: place, options) {
                 return events.unchanged(at: position)
@@ -146,13 +173,17 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
                 defer { transfer.finish() }
                 return try await Self.begin(opened, place, options)
             }
-            await events.isReady(replica)
-            if once {
-                // Everything is sent. A snapshot that fails is told, and made by the next run that
-                // writes.
-                _ = try? await replica.maintain()
-            } else {
-                try await Self.follow(replica, events, options.interval)
+            let isSupervised = !once && Supervisor.isThere
+            let sendNow: @Sendable () -> Void = { Task { await events.sendNow(replica) } }
+            try await Signals.takingHangups(isSupervised ? sendNow : nil) {
+                await events.isReady(replica)
+                if once {
+                    // Everything is sent. A snapshot that fails is told, and made by the next run
+                    // that writes.
+                    _ = try? await replica.maintain()
+                } else {
+                    try await Self.follow(replica, events, options.interval)
+                }
             }
             Supervisor.notify("STOPPING=1")
             try await Self.close(replica)

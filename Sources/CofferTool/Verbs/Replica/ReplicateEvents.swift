@@ -6,7 +6,7 @@ import Synchronization
 /// An event of `replicate`; the last one is its report.
 struct ReplicateEvent: Report {
     enum Kind: String, Encodable {
-        case waiting, ready, sent, unchanged, failed, recovered, stopped
+        case waiting, ready, sent, snapshot, unchanged, failed, recovered, stopped
     }
 
     let event: Kind
@@ -15,8 +15,10 @@ struct ReplicateEvent: Report {
     let time: Date
     /// The newest commit that the remote has.
     let position: String?
-    /// The reason of a `failed` event; the others have none.
+    /// The reason of a `failed` event, and of a `stopped` one if the run ended by it.
     var error: Failure?
+    /// The longest time that a `waiting` event takes; the others have none.
+    var seconds: Int?
 
     var lines: [(label: String, value: String)] {
         [
@@ -32,6 +34,7 @@ final class ReplicateEvents: Sendable {
     private let remote: String
     private let output: OutputOptions
     private let isService: Bool
+    private let metrics: ReplicaMetricsFile?
     let lines = EventLines()
     private let state = Mutex(State())
 
@@ -41,23 +44,37 @@ final class ReplicateEvents: Sendable {
         var failure: (message: String, time: ContinuousClock.Instant)?
         /// Whether commits could not be sent.
         var isDown = false
+        var snapshotDate: Date?
+        /// What the file of `--prometheus` has.
+        var values = ReplicaMetricsFile.Values(isOK: true)
+        var valuesTime: ContinuousClock.Instant?
+        /// Whether the last write of that file has failed.
+        var hasLostValues = false
     }
 
     /// How long a failure that lasts is not told again.
     private static let pause = Duration.seconds(3600)
 
+    /// The longest time after which the file of `--prometheus` is written again.
+    private static let metricsPause = Duration.seconds(15)
+
     /// - Parameter isService: Whether events are told, and not only the end.
-    init(_ path: String, _ remote: String, _ output: OutputOptions, isService: Bool) {
+    init(
+        _ path: String, _ remote: String, _ output: OutputOptions, isService: Bool,
+        _ metrics: ReplicaMetricsFile?
+    ) {
         (self.path, self.remote, self.output) = (path, remote, output)
-        self.isService = isService
+        (self.isService, self.metrics) = (isService, metrics)
     }
 
     /// Whether each event is a line of JSON, which takes the place of messages.
     private var writesLines: Bool { isService && output.json }
 
     func isReady(_ replica: Replica) async {
-        let position = await replica.status.position
+        let status = await replica.status
+        let position = status.position
         state.withLock { $0.position = position }
+        write(ReplicaMetricsFile.Values(status))
         guard isService else { return }
         tell(.ready, position)
         note(
@@ -68,11 +85,11 @@ final class ReplicateEvents: Sendable {
 
     /// Called before a wait for a former run.
     func waits(_ longest: Duration) {
-        tell(.waiting, nil)
+        let seconds = Int(longest / .seconds(1))
+        tell(.waiting, nil, seconds: seconds)
         guard !writesLines else { return }
         let text =
-            "\(path): the last run did not stop; waiting up to \(Int(longest / .seconds(1))) s "
-            + "until it is surely gone"
+            "\(path): the last run did not stop; waiting up to \(seconds) s until it is surely gone"
         lines.add { Terminal.note(text) }
     }
 
@@ -100,17 +117,21 @@ final class ReplicateEvents: Sendable {
     /// - Returns: Why the replication has ended; `nil` while it goes on.
     func look(at replica: Replica) async throws -> StoreError? {
         let status = await replica.status
+        write(ReplicaMetricsFile.Values(status))
         if let end = status.end { return end }
-        let (isSent, isRecovered) = state.withLock { state in
+        let (isSent, isRecovered, isSnapshot) = state.withLock { state in
             let isSent = state.position != status.position
             state.position = status.position
+            let isSnapshot = state.snapshotDate != status.snapshotDate
+            state.snapshotDate = status.snapshotDate
             if status.failure != nil { state.isDown = true }
             let isRecovered =
                 status.failure == nil && state.failure != nil
                 && (state.isDown || status.snapshotFailure == nil)
             if isRecovered { (state.failure, state.isDown) = (nil, false) }
-            return (isSent, isRecovered)
+            return (isSent, isRecovered, isSnapshot)
         }
+        if isSnapshot { tell(.snapshot, status.position) }
         if isRecovered {
             tell(.recovered, status.position)
             note("the replica at \(remote) has everything again")
@@ -120,36 +141,89 @@ final class ReplicateEvents: Sendable {
         return nil
     }
 
+    /// Sends what was committed, at the request of a supervisor, and says that it is in the remote.
+    /// A failure is told as any other.
+    func sendNow(_ replica: Replica) async {
+        await Supervisor.reloading {
+            guard let position = try? await replica.caughtUp() else { return }
+            state.withLock { $0.position = position }
+            tell(.sent, position)
+            note("the replica at \(remote) has everything up to \(position)")
+        }
+    }
+
     /// Waits until everything before is told, some seconds at most.
     ///
     /// - Returns: The report of the run.
     func stopped(_ replica: Replica) async throws -> ReplicateEvent {
-        let position = await replica.status.position
+        let status = await replica.status
+        let position = status.position
+        var values = ReplicaMetricsFile.Values(status)
+        values.isOK = true
+        write(values)
         tell(.stopped, position)
         finish()
         return event(isService ? .stopped : .sent, position)
     }
 
+    /// Tells that the run ends by an error.
+    func ended(by error: any Error) {
+        var (position, values) = state.withLock { ($0.position, $0.values) }
+        values.isOK = false
+        write(values)
+        tell(.stopped, position, Failure(error))
+    }
+
     /// - Returns: The report of a run that has found nothing to send.
-    func unchanged(at position: ReplicaPosition) -> ReplicateEvent { event(.unchanged, position) }
+    func unchanged(at position: ReplicaPosition) -> ReplicateEvent {
+        write(ReplicaMetricsFile.Values(isOK: true, sentDate: .now))
+        return event(.unchanged, position)
+    }
+
+    /// Writes the file of `--prometheus`, if its values are news or old.
+    private func write(_ values: ReplicaMetricsFile.Values) {
+        guard let metrics else { return }
+        let now = ContinuousClock.now
+        let isDue = state.withLock { state in
+            let isOld = state.valuesTime.map { now - $0 >= Self.metricsPause } ?? true
+            guard isOld || values.isNews(after: state.values) else { return false }
+            (state.values, state.valuesTime) = (values, now)
+            return true
+        }
+        guard isDue else { return }
+        do {
+            try metrics.write(values)
+            state.withLock { $0.hasLostValues = false }
+        } catch {
+            let isTold = state.withLock { state in
+                defer { state.hasLostValues = true }
+                return state.hasLostValues
+            }
+            guard !isTold else { return }
+            let failure = Failure(error)
+            lines.add { Terminal.warn("the replica goes on, but \(failure.sentence)") }
+        }
+    }
 
     /// Waits until everything is told, some seconds at most: a reader may have stalled.
     func finish() { lines.finish() }
 
     private func event(
-        _ kind: ReplicateEvent.Kind, _ position: ReplicaPosition?, _ failure: Failure? = nil
+        _ kind: ReplicateEvent.Kind, _ position: ReplicaPosition?, _ failure: Failure? = nil,
+        seconds: Int? = nil
     ) -> ReplicateEvent {
         ReplicateEvent(
             event: kind, path: ReportedPath(path), remote: remote, time: .now,
-            position: position?.description, error: failure)
+            position: position?.description, error: failure, seconds: seconds)
     }
 
     /// Writes a line of JSON.
     private func tell(
-        _ kind: ReplicateEvent.Kind, _ position: ReplicaPosition?, _ failure: Failure? = nil
+        _ kind: ReplicateEvent.Kind, _ position: ReplicaPosition?, _ failure: Failure? = nil,
+        seconds: Int? = nil
     ) {
         guard writesLines else { return }
-        let event = event(kind, position, failure)
+        let event = event(kind, position, failure, seconds: seconds)
         lines.add(kind == .sent ? "sent" : nil) { [output] in
             // If nobody reads it any more, the replica goes on.
             Terminal.warning { try output.print(event) }

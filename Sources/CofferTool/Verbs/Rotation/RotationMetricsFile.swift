@@ -1,9 +1,6 @@
 import Foundation
 
-/// The file that `--prometheus` names: what a run did, for the textfile collector of a node
-/// exporter.
-///
-/// The format: <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>.
+/// The file that `--prometheus` names: what a run did.
 struct RotationMetricsFile {
     private let file: ReplacedFile
     private static let first = "coffer_rotation_run_timestamp_seconds"
@@ -18,11 +15,12 @@ struct RotationMetricsFile {
 
     static func text(_ list: RotationListResult, now: Date = .now) -> String {
         let (events, seconds) = (list.stores, list.seconds)
-        var text = head(first, "When the last run of coffer rotate ended.")
+        var text = PrometheusText.head(first, "When the last run of coffer rotate ended.")
         text += "\(first) \(Int(now.timeIntervalSince1970))\n"
-        text += head("coffer_rotation_run_seconds", "How long the last run took.")
+        text += PrometheusText.head("coffer_rotation_run_seconds", "How long the last run took.")
         text += "coffer_rotation_run_seconds \(seconds)\n"
-        text += head("coffer_rotation_stores", "Stores of the last run, by what became of them.")
+        text += PrometheusText.head(
+            "coffer_rotation_stores", "Stores of the last run, by what became of them.")
         for state in RotationState.allCases where ![.started, .wouldRotate].contains(state) {
             let count = events.count { $0.event == state }
             text += "coffer_rotation_stores{state=\"\(state.rawValue)\"} \(count)\n"
@@ -43,22 +41,13 @@ struct RotationMetricsFile {
             ),
         ]
         for (name, help, value) in each {
-            text += head(name, help)
+            text += PrometheusText.head(name, help)
             for event in events {
                 guard let value = value(event) else { continue }
-                text += "\(name){path=\"\(escaped(event.path.absolute))\"} \(value)\n"
+                text +=
+                    "\(name){path=\"\(PrometheusText.escaped(event.path.absolute))\"} \(value)\n"
             }
         }
         return text
-    }
-
-    private static func head(_ name: String, _ help: String) -> String {
-        "# HELP \(name) \(help)\n# TYPE \(name) gauge\n"
-    }
-
-    /// "Label values … backslash, double-quote, and line feed characters have to be escaped".
-    private static func escaped(_ value: String) -> String {
-        value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-            .replacing("\n", with: "\\n")
     }
 }

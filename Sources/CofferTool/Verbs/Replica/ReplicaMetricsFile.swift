@@ -1,0 +1,74 @@
+import CofferReplica
+import Foundation
+
+/// The file that `--prometheus` of `replicate` names: whether a replica is up to date.
+struct ReplicaMetricsFile: Sendable {
+    /// What the file says.
+    struct Values: Sendable, Equatable {
+        /// Whether the last try to send commits succeeded.
+        var isOK: Bool
+        /// When the remote last had everything; `nil` if this run does not know.
+        var sentDate: Date?
+        /// Whether the last snapshot succeeded; `nil` if this run has not begun.
+        var isSnapshotOK: Bool?
+        /// When this run last made a snapshot; `nil` if it has made none.
+        var snapshotDate: Date?
+
+        /// Whether the values differ in more than the time of the last pass.
+        func isNews(after former: Values) -> Bool {
+            var former = former
+            if former.sentDate != nil, sentDate != nil { former.sentDate = sentDate }
+            return self != former
+        }
+    }
+
+    private let file: ReplacedFile
+    private let labels: String
+    private static let first = "coffer_replica_run_timestamp_seconds"
+
+    /// - Throws: As `ReplacedFile`.
+    init(_ path: String, store: String, remote: String) throws {
+        file = try ReplacedFile(path, beginning: "# HELP \(Self.first) ")
+        let store = PrometheusText.escaped(ReportedPath(store).absolute)
+        labels = "path=\"\(store)\",remote=\"\(PrometheusText.escaped(remote))\""
+    }
+
+    /// - Throws: As `ReplacedFile.write`.
+    func write(_ values: Values) throws { try file.write(text(values, now: .now)) }
+
+    func text(_ values: Values, now: Date) -> String {
+        func number(_ date: Date?) -> Int? { date.map { Int($0.timeIntervalSince1970) } }
+        let metrics: [(name: String, help: String, value: Int?)] = [
+            (Self.first, "When coffer replicate last wrote this file.", number(now)),
+            (
+                "coffer_replica_ok", "1 if commits are sent, 0 if the last try failed.",
+                values.isOK ? 1 : 0
+            ),
+            (
+                "coffer_replica_sent_timestamp_seconds",
+                "When the remote last had everything that was committed.", number(values.sentDate)
+            ),
+            (
+                "coffer_replica_snapshot_ok", "0 if the last snapshot of this run failed.",
+                values.isSnapshotOK.map { $0 ? 1 : 0 }
+            ),
+            (
+                "coffer_replica_snapshot_timestamp_seconds", "When this run last made a snapshot.",
+                number(values.snapshotDate)
+            ),
+        ]
+        return metrics.reduce(into: "") { text, metric in
+            guard let value = metric.value else { return }
+            text += PrometheusText.head(metric.name, metric.help)
+            text += "\(metric.name){\(labels)} \(value)\n"
+        }
+    }
+}
+
+extension ReplicaMetricsFile.Values {
+    init(_ status: ReplicaStatus) {
+        self.init(
+            isOK: status.failure == nil && status.end == nil, sentDate: status.sentDate,
+            isSnapshotOK: status.snapshotFailure == nil, snapshotDate: status.snapshotDate)
+    }
+}
