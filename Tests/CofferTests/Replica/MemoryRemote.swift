@@ -22,6 +22,7 @@ final class MemoryRemote: Remote {
         var isDown = false
         var deniesDeletion = false
         var isDenied: (@Sendable (String) -> Bool)?
+        var listed: (@Sendable ([String]) -> [String])?
     }
 
     private let defects: Defects
@@ -66,6 +67,11 @@ final class MemoryRemote: Remote {
         state.withLock { $0.isDenied = isDenied }
     }
 
+    /// Answers to each list what this makes of it: a service may forget names, or be late.
+    func list(_ listed: (@Sendable ([String]) -> [String])?) {
+        state.withLock { $0.listed = listed }
+    }
+
     func advance(_ seconds: TimeInterval) { state.withLock { $0.now += seconds } }
 
     func create(
@@ -105,7 +111,8 @@ final class MemoryRemote: Remote {
     }
 
     func names(withPrefix prefix: String, after name: String) async throws -> [String] {
-        objects.keys.filter { $0.hasPrefix(prefix) && $0 > name }.sorted()
+        let names = objects.keys.filter { $0.hasPrefix(prefix) && $0 > name }.sorted()
+        return state.withLock(\.listed)?(names) ?? names
     }
 
     func delete(_ name: String) async throws {
