@@ -112,14 +112,18 @@ extension Store {
     }
 }
 
-/// The remotes that this process has proven.
+/// The remotes that this process has proven, with their clocks.
 private enum ProvenRemotes {
-    private static let places = Mutex<Set<String>>([])
+    private static let clocks = Mutex<[String: RemoteClock]>([:])
 
     static func require(_ remote: any Remote, _ clock: RemoteClock) async throws {
         let place = "\(type(of: remote)) \(remote.place)"
-        guard places.withLock({ !$0.contains(place) }) else { return }
+        if let known = clocks.withLock({ $0[place] }) {
+            // A folder tells no time until it makes an object: the first record would have none.
+            clock.estimate(as: known)
+            return
+        }
         try await RemoteProof(remote, clock: clock).run()
-        places.withLock { _ = $0.insert(place) }
+        clocks.withLock { $0[place] = clock }
     }
 }

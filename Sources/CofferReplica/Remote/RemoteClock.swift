@@ -28,6 +28,12 @@ final class RemoteClock: Sendable {
         }
     }
 
+    /// Estimates by what another clock of the same remote was told, until this one is told more.
+    func estimate(as other: RemoteClock) {
+        let told = other.state.withLock(\.told)
+        state.withLock { $0.told = told }
+    }
+
     func note(_ time: Date?) {
         guard let time else { return }
         state.withLock { state in
