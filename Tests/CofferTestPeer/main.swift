@@ -212,7 +212,8 @@ case "replicate":
         let store = try Store(path: path, key: work.key(), configuration: configuration(mode))
         return try replicate(store, to: next(), work, tellsEarly: tellsEarly)
     }
-
+case "own-log":
+    report { try ownLog() }
 case "registers":
     report {
         let isStale = next() == "stale"
