@@ -25,7 +25,8 @@ func waitForInput() { _ = readLine() }
 
 func configuration(_ journalMode: String) -> Configuration {
     var configuration = Configuration()
-    configuration.journalMode = journalMode == "delete" ? .delete : .wal
+    configuration.journalMode =
+        journalMode == "existing" ? .existing : journalMode == "delete" ? .delete : .wal
     configuration.busyTimeout = .milliseconds(200)
     return configuration
 }
@@ -212,6 +213,8 @@ case "replicate":
         let store = try Store(path: path, key: work.key(), configuration: configuration(mode))
         return try replicate(store, to: next(), work, tellsEarly: tellsEarly)
     }
+case "write-foreign":
+    sayError { say(try writeForeign()) }
 case "own-log":
     report { try ownLog() }
 case "registers":

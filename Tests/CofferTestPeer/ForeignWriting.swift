@@ -1,0 +1,77 @@
+import CSQLCipher
+import Foundation
+import Workload
+
+@testable import Coffer
+
+/// A connection that is used as a program with the engine alone does.
+private final class ForeignConnection {
+    private let connection: Connection
+    private let db: OpaquePointer
+
+    init(_ path: String, _ key: consuming StoreKey) throws {
+        connection = try Connection(
+            path: path, key: key, configuration: configuration("existing"))
+        let handle = try connection.current()
+        // It may do everything.
+        handle.authorizer.isCoffer = true
+        db = handle.db
+        sqlite3_busy_timeout(db, 30_000)
+        try run("PRAGMA wal_autocheckpoint = 20")
+    }
+
+    deinit { connection.close() }
+
+    func run(_ sql: String) throws {
+        let code = sqlite3_exec(db, sql, nil, nil, nil)
+        guard code == SQLITE_OK else {
+            throw WorkloadError("\(code) \(String(cString: sqlite3_errmsg(db))): \(sql)")
+        }
+    }
+
+    /// Moves the WAL into the file.
+    ///
+    /// - Returns: Whether nobody held it up.
+    func checkpoint(_ mode: Int32) -> Bool {
+        sqlite3_wal_checkpoint_v2(db, "main", mode, nil, nil) == SQLITE_OK
+    }
+}
+
+/// Writes numbered rows to a store as a program with the engine alone does. Checkpoints of all
+/// kinds, VACUUM, and the end and beginning of connections come in between.
+///
+/// Prints the number of each row after its commit, then `moved N vacuums M`: how many checkpoints
+/// that restart the WAL were done, and how many VACUUMs.
+func writeForeign() throws -> String {
+    let path = next()
+    let key = nextKey()
+    let (worker, seed, count) = (Int(next()) ?? 0, UInt64(next()) ?? 0, Int(next()) ?? 0)
+    var random = SeededGenerator(seed: seed)
+    var connection = try ForeignConnection(path, key.copy())
+    var (movedCount, vacuumCount) = (0, 0)
+    for number in 1...count {
+        let byteCount = Int.random(in: 10...9000, using: &random)
+        try connection.run(
+            """
+            BEGIN IMMEDIATE;
+            INSERT INTO entry VALUES (\(worker), \(number), randomblob(\(byteCount)));
+            UPDATE entry SET filler = randomblob(700)
+                WHERE worker = \(worker) AND number = \(number / 2);
+            UPDATE total SET count = count + 1 WHERE worker = \(worker);
+            COMMIT
+            """)
+        say("\(number)")
+        switch Int.random(in: 0..<24, using: &random) {
+        case 0, 1: movedCount += connection.checkpoint(SQLITE_CHECKPOINT_RESTART) ? 1 : 0
+        case 2, 3: movedCount += connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE) ? 1 : 0
+        case 4: _ = connection.checkpoint(SQLITE_CHECKPOINT_FULL)
+        case 5: _ = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+        case 6: connection = try ForeignConnection(path, key.copy())
+        case 7 where number % 3 == 0:
+            try connection.run("VACUUM")
+            vacuumCount += 1
+        default: break
+        }
+    }
+    return "moved \(movedCount) vacuums \(vacuumCount)"
+}
