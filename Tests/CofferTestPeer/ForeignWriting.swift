@@ -1,8 +1,10 @@
+import CFileRecorder
 import CSQLCipher
 import Foundation
 import Workload
 
 @testable import Coffer
+@testable import CofferReplica
 
 /// A connection that is used as a program with the engine alone does.
 private final class ForeignConnection {
@@ -74,4 +76,44 @@ func writeForeign() throws -> String {
         }
     }
     return "moved \(movedCount) vacuums \(vacuumCount)"
+}
+
+/// Replicates a store to a folder while a program with the engine alone writes numbered rows to it,
+/// with the durability that a program gets unasked. Records each change of a file, and marks `sent
+/// N` when rows 1 to N are in the folder.
+func replicateForeign() throws -> String {
+    let (mode, synchronous, path) = (next(), next(), next())
+    let (record, remote) = (next(), next())
+    let count = Int(next()) ?? 0
+    let folder = URL(filePath: path).deletingLastPathComponent().path
+    guard recorder_begin(folder, record, -1, 0, false) else { return "no record" }
+    let connection = try ForeignConnection(path, KeyringVerb.key(0))
+    try connection.run("PRAGMA synchronous = \(synchronous)")
+    let store = try Store(
+        path: path, key: KeyringVerb.key(0), mode: .readOnly, configuration: configuration(mode))
+    let rows = SendableRows(connection)
+    return try withTasks {
+        var options = ReplicaOptions()
+        options.interval = .seconds(3600)
+        let replica = try await store.replicate(to: FolderRemote(remote), options)
+        for number in 1...count {
+            try rows.insert(number)
+            try await replica.caughtUp()
+            recorder_mark("sent \(number)")
+        }
+        return "done"
+    }
+}
+
+private final class SendableRows: @unchecked Sendable {
+    // Unchecked: one task uses it, after its maker.
+    private let connection: ForeignConnection
+
+    init(_ connection: ForeignConnection) {
+        self.connection = connection
+    }
+
+    func insert(_ number: Int) throws {
+        try connection.run("INSERT INTO t VALUES (\(number), randomblob(3000))")
+    }
 }

@@ -215,6 +215,8 @@ case "replicate":
     }
 case "write-foreign":
     sayError { say(try writeForeign()) }
+case "replicate-foreign":
+    sayError { say(try replicateForeign()) }
 case "own-log":
     report { try ownLog() }
 case "registers":

@@ -3,8 +3,9 @@ import CSQLCipher
 extension Store {
     /// Runs `body` with all pages of the store as of one moment.
     ///
-    /// The content of that moment survives a loss of power: the WAL is synced first. Reads and
-    /// writes go on meanwhile; without WAL, writes wait.
+    /// The content of that moment survives a loss of power: the WAL is synced first, or the folder,
+    /// from which a commit has deleted its journal. Reads and writes go on meanwhile; without WAL,
+    /// writes wait.
     ///
     /// - Parameter source: The file as it was when the replication began.
     /// - Throws: What `body` throws; `.wrongKey` if the store has got another key since then;
@@ -35,7 +36,12 @@ extension Store {
                 _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
                 let index = mode == .wal ? try Self.index(of: log) : nil
                 guard try index == before && open.handle.journalMode() == mode else { return nil }
-                if index != nil { try Self.syncWAL(open.handle) }
+                if index != nil {
+                    try Self.syncWAL(open.handle)
+                } else {
+                    // Most programs do not sync the end of their rollback journal.
+                    core.pool.file?.location.syncFolder()
+                }
                 return try body(PageSnapshot(open, index, epoch: epoch, in: tx.access))
             }
             if let result { return result }
