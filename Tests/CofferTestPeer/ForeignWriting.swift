@@ -69,10 +69,11 @@ func writeForeign() throws -> String {
         case 4: _ = connection.checkpoint(SQLITE_CHECKPOINT_FULL)
         case 5: _ = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
         case 6: connection = try ForeignConnection(path, key.copy())
-        case 7 where number % 3 == 0:
+        default: break
+        }
+        if number % 40 == 13 {
             try connection.run("VACUUM")
             vacuumCount += 1
-        default: break
         }
     }
     return "moved \(movedCount) vacuums \(vacuumCount)"
