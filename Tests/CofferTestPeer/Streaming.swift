@@ -128,7 +128,7 @@ private func measure<R: Record>(
 }
 
 /// In bytes.
-private func highestMemory() throws -> Int {
+func highestMemory() throws -> Int {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
     return (line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0)

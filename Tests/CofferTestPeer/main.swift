@@ -217,6 +217,8 @@ case "write-foreign":
     sayError { say(try writeForeign()) }
 case "replicate-foreign":
     sayError { say(try replicateForeign()) }
+case "replicate-large":
+    report { try replicateLarge() }
 case "own-log":
     report { try ownLog() }
 case "registers":
