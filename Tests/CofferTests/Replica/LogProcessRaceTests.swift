@@ -45,7 +45,7 @@ import Workload
         #expect(tally.lostCount > 0)
     }
 
-    /// - Parameter isLying: For tests of tests: the folder lets an object take the place of another.
+    /// - Parameter isLying: For tests of tests: the folder overwrites objects.
     private func run(count: Int, seed: UInt64, isLying: Bool = false) async throws -> Tally {
         let folder = try TemporaryFolder()
         var random = SeededGenerator(seed: seed)
