@@ -53,6 +53,8 @@ public actor Replica {
     private var keyringCount: UInt64 = 0
     /// When the next pass looks whether the remote still has the keyring.
     private var keyringCheck: ContinuousClock.Instant?
+    /// When a pass that has nothing to send looks whether the remote still has the last record.
+    private var remoteCheck: ContinuousClock.Instant?
     /// The snapshot that is being made.
     private var maker: SnapshotMaker?
     private var maintenance: Task<Bool, any Error>?
@@ -133,6 +135,7 @@ public actor Replica {
     @discardableResult
     public func caughtUp() async throws -> ReplicaPosition {
         guard !isClosing else { throw end ?? Self.closed }
+        remoteCheck = nil
         try await sendAll()
         guard let position else {
             throw StoreError(.engine, "a pass of a replica has no position")
@@ -231,6 +234,7 @@ public actor Replica {
                 let maker = maker
                 try await sendKeyring()
                 try await send()
+                try await checkRemote()
                 if let maker, maker.hasAll { try await endSnapshot() }
             } catch {
                 if let error = error as? StoreError, Self.endings.contains(error.code) {
@@ -305,6 +309,17 @@ public actor Replica {
         }
     }
 
+    /// Looks whether the remote still has the last record, if nobody did for five minutes: an idle
+    /// store would not notice that it is gone.
+    private func checkRemote() async throws {
+        let now = options.currentInstant()
+        if let remoteCheck, now < remoteCheck { return }
+        try await writer.requireLast()
+        remoteCheck = now + Self.pauseOfChecks
+    }
+
+    private static let pauseOfChecks = Duration.seconds(300)
+
     /// - Parameter count: Pages that the pass has sent before.
     private func send(_ changes: PageChanges, after count: Int) async throws {
         let spool = changes.spool
@@ -327,6 +342,7 @@ public actor Replica {
             record.note.keyring?.epoch = changes.epoch
             sent = end
             let position = try await writer.append(.segment, record)
+            remoteCheck = options.currentInstant() + Self.pauseOfChecks
             // If the run ended now, the next one would send all pages again.
             reader.access.lengthenLimit()
             maker?.note(numbers, changes.tags)

@@ -180,8 +180,13 @@ struct ReplicaBeginning {
         let slots = try await search.slots(of: state.tags)
         guard let slot = slots.last else {
             let file = PageTagFile(beside: source.path, of: reader.keys)
-            guard let last else { return try await brokenOff(end.last, file, reader) }
-            guard let kept = file.tags(reader.keys), last.describes(kept) else { return nil }
+            guard let last else {
+                let kept = file.tags(
+                    countMax: max(state.tags.count, Int(end.last.record.pageCount)), reader.keys)
+                return try await brokenOff(end.last, kept, file, reader)
+            }
+            let kept = file.tags(countMax: Int(last.pageCount), reader.keys)
+            guard let kept, last.describes(kept) else { return nil }
             return FileState(tags: kept)
         }
         if let kept = options.keepsFileAt, slots.contains(kept.slot),
@@ -201,20 +206,22 @@ struct ReplicaBeginning {
 
     /// The pages of a first transfer that broke off; `nil` if they are not known.
     ///
-    /// - Parameter file: Its tags, beside the store. The run may have ended before those of the
-    ///   last record came into it: then they are added.
+    /// - Parameter kept: The tags of the file beside the store. The run may have ended before those
+    ///   of the last record came into it: then they are added.
     private func brokenOff(
-        _ last: LogReader.Found, _ file: PageTagFile, _ reader: LogReader
+        _ last: LogReader.Found, _ kept: PageTags?, _ file: PageTagFile, _ reader: LogReader
     ) async throws -> FileState? {
-        guard !last.record.endsCommit, var kept = file.tags(reader.keys), kept.count > 0 else {
-            return nil
-        }
+        guard !last.record.endsCommit, var kept, kept.count > 0 else { return nil }
         let isBehind = last.record.digest != kept.digest
         if isBehind {
             let summaries = LogSummaries(reader: reader, end: last.slot)
             guard let slot = try await summaries.lastSegment() else { return nil }
-            for page in try await reader.existing(slot).record.pages {
-                guard let tag = source.tag(of: page.bytes) else { return nil }
+            let record = try await reader.existing(slot).record
+            kept.cut(to: Int(record.pageCount), reader.keys)
+            for page in record.pages {
+                guard let tag = source.tag(of: page.bytes), page.number > 0,
+                    page.number <= record.pageCount
+                else { return nil }
                 kept.set(Int(page.number), tag, reader.keys)
             }
         }

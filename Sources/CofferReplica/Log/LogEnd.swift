@@ -45,7 +45,7 @@ struct LogEnd {
     }
 
     /// The last slot from one on that has a record.
-    private func last(from known: Slot) async throws -> Slot {
+    func last(from known: Slot) async throws -> Slot {
         let term =
             known.term
             + (try await Self.last { try await exists(Slot(term: known.term + $0, number: 0)) })
@@ -62,15 +62,12 @@ struct LogEnd {
     }
 
     /// The latest record that a list names after one, or after the beginning. `nil` if there is
-    /// none, and if the owner has just written the next one.
+    /// none, and if an owner has just written the next one.
     private func record(after last: Slot?) async throws -> Slot? {
         let slots = try await listed(after: last?.name ?? "")
         guard !slots.isEmpty else { return nil }
-        if let last {
-            for next in [last.next, last.beginningOfNextTerm] where try await exists(next) {
-                return nil
-            }
-        }
+        let nexts = last.map { [$0.next, $0.beginningOfNextTerm] } ?? [.first]
+        for next in nexts where try await exists(next) { return nil }
         for slot in slots.sorted(by: >) where try await exists(slot) { return slot }
         return nil
     }
@@ -84,7 +81,8 @@ struct LogEnd {
             slots += names.compactMap(Slot.init(name:)).filter {
                 $0.term < Self.numberMax && $0.number < Self.numberMax
             }
-            guard let last = names.last else { return slots }
+            // A remote may ignore where the list shall begin.
+            guard let last = names.last, last > name else { return slots }
             name = last
         }
     }

@@ -75,6 +75,31 @@ struct LogReader {
         return index
     }
 
+    /// A snapshot that can be read, and the one after it whose record is lost or damaged.
+    struct LastSnapshot {
+        var found: (record: Slot, index: SnapshotIndex)?
+        var damage: StoreError?
+    }
+
+    /// The last snapshot up to a record whose own record is whole.
+    func lastSnapshot(upTo last: Found) async throws -> LastSnapshot {
+        var result = LastSnapshot()
+        var next = last.snapshot
+        while let slot = next {
+            do {
+                result.found = (slot, try await index(at: slot))
+                return result
+            } catch let error as StoreError where error.code == .remoteDamaged {
+                result.damage = result.damage ?? error
+            }
+            // The record before it names the snapshot before it.
+            guard slot.number > 0 else { return result }
+            let before = Slot(term: slot.term, number: slot.number - 1)
+            next = try await record(at: before)?.snapshot
+        }
+        return result
+    }
+
     /// The index of the last snapshot up to a record; `nil` if there is none.
     func index(upTo found: Found) async throws -> SnapshotIndex? {
         guard let snapshot = found.snapshot else { return nil }
@@ -94,8 +119,8 @@ struct LogReader {
     }
 
     private static let lossHint =
-        "Somebody has deleted it, or the service has lost it. Restore an earlier moment if you need "
-        + "one, and give the store a new remote."
+        "Somebody has deleted it, or the service has lost it. Restore an earlier moment if you "
+        + "need one, and give the store a new remote."
 
     /// The record of a slot; `nil` if the slot is free.
     func record(at slot: Slot) async throws -> Found? {

@@ -149,15 +149,26 @@ actor LogWriter {
     /// Says that the owner has stopped, so that everybody may take over at once.
     func close() async throws { try await append(.closed) }
 
-    private func put(_ kind: RecordKind, _ record: ReplicaRecord) async throws {
-        guard !isFenced else { throw fenced }
-        // A folder without its disk, or a bucket that was put back, takes every new name.
+    /// Asks the remote whether it still has the last record.
+    ///
+    /// - Throws: `.remoteDamaged` if it does not; `.fenced` if another owner has deleted it.
+    func requireLast() async throws {
         guard try await access.exists(last.name) else {
+            if let end = try await LogEnd(access: access).last(), end > last {
+                isFenced = true
+                throw fenced
+            }
             throw StoreError(
                 .remoteDamaged, "\(access.remote.place) has lost \(last.name)",
                 hint: "Nothing more is written there. Is it the right place, and is its disk "
                     + "mounted? Otherwise replicate to a new remote.")
         }
+    }
+
+    private func put(_ kind: RecordKind, _ record: ReplicaRecord) async throws {
+        guard !isFenced else { throw fenced }
+        // A folder without its disk, or a bucket that was put back, takes every new name.
+        try await requireLast()
         var record = record
         (record.note.snapshot, record.note.wholeTerm) = (snapshot, wholeTerm)
         var keyring = record.note.keyring ?? keyring
@@ -184,7 +195,7 @@ actor LogWriter {
             isFenced = true
             throw fenced
         }
-        if isLate { try await requireLast(sealed) }
+        if isLate { try await requireEnd(sealed) }
         (last, hash, acknowledged) = (sealed.slot, sealed.hash, access.time)
         (state, keyring, undecided) = (record.state, record.keyring, nil)
         if record.isSnapshot { snapshot = sealed.slot }
@@ -204,7 +215,7 @@ actor LogWriter {
     /// Finds the end from the marks.
     ///
     /// - Throws: `.fenced` if this record is not the last one.
-    private func requireLast(_ sealed: SealedRecord) async throws {
+    private func requireEnd(_ sealed: SealedRecord) async throws {
         guard try await LogEnd(access: access).last() == sealed.slot,
             try await access.read(sealed.slot.name) == sealed.bytes
         else {

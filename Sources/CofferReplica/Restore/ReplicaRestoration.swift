@@ -21,6 +21,8 @@ struct ReplicaRestoration {
     /// A position that the replica must have.
     let atLeast: ReplicaPosition?
     let configuration: Configuration
+    /// Whether to look for records too that the moment does not need.
+    let looksAtAll: Bool
     let progress: (@Sendable (CopyProgress) -> Void)?
 
     /// What the file has after a commit.
@@ -43,23 +45,26 @@ struct ReplicaRestoration {
     func run(key: consuming StoreKey) async throws -> ReplicaRestoreReport {
         let replica = try await OpenReplica.at(
             access, path, key, memoryMax: configuration.maximumKeyMemoryByteCount)
-        let (reader, end) = (replica.reader, replica.end.last)
+        let reader = replica.reader
+        let end = try await end(of: replica.end, reader)
         let target = Target(try ReplicaTarget(replica.source, configuration))
-        let index = try await reader.index(upTo: end)
+        let snapshot = try await reader.lastSnapshot(upTo: end)
         // Of a position that is not kept any more, the place is all that can be compared.
-        if let atLeast, atLeast.slot > end.slot || index?.keeps(atLeast.slot) != false {
-            try await require(atLeast, upTo: end.slot, reader)
+        let last = replica.end.last.slot
+        if let atLeast, atLeast.slot > last || snapshot.found?.index.keeps(atLeast.slot) != false {
+            try await require(atLeast, upTo: last, reader)
         }
+        let missing = looksAtAll ? try await missing(upTo: end, snapshot, reader) : nil
         let (commit, damage) = try await fill(
-            target.file, end, index, reader, replica.description.pageByteCount,
-            lost: replica.end.damage)
+            target.file, end, snapshot, reader, replica.description.pageByteCount,
+            lost: replica.end.damage ?? snapshot.damage ?? missing)
         if let atLeast, commit.position < atLeast {
             throw StoreError(
                 .notFound, "that moment is at \(commit.position), before \(atLeast)",
                 hint: "Name a later moment, or restore without the position.")
         }
         let epochs = ReplicaEpochs(
-            commit: commit.epoch, newest: end.record.note.keyring?.epoch)
+            commit: commit.epoch, newest: replica.end.last.record.note.keyring?.epoch)
         return try await Store.offPool { [path, progress, source = replica.source] cancellation in
             try Self.require(target.file, has: commit, reader.keys, cancellation)
             let copy = try target.file.adopt(
@@ -83,15 +88,45 @@ struct ReplicaRestoration {
 
     // MARK: Records
 
+    /// That a record which is kept is missing or damaged; `nil` if none is.
+    private func missing(
+        upTo end: LogReader.Found, _ snapshot: LogReader.LastSnapshot, _ reader: LogReader
+    ) async throws -> StoreError? {
+        do {
+            let summaries = LogSummaries(reader: reader, end: end.slot)
+            try await summaries.readAll(snapshot.found?.index) { _, _, _ in }
+            return nil
+        } catch let error as StoreError where error.code == .remoteDamaged {
+            return error
+        }
+    }
+
+    /// The record up to which the log is read. A moment before a record that is lost needs none of
+    /// the later ones.
+    private func end(
+        of end: LogReader.End, _ reader: LogReader
+    ) async throws -> LogReader.Found {
+        guard let slot = end.hole?.before else { return end.last }
+        switch moment.kind {
+        case .position(let position) where position.slot <= slot:
+            return try await reader.existing(slot)
+        case .time(let limit):
+            let before = try await reader.existing(slot)
+            return before.record.moment > limit ? before : end.last
+        default: return end.last
+        }
+    }
+
     /// Writes the pages of a place where all are, and those of all records from there up to the
     /// moment.
     ///
     /// - Parameter lost: A record that is known to be lost. A later snapshot may do without it.
     /// - Returns: The last commit, and the damage of a snapshot that would have been nearer.
     private func fill(
-        _ file: ReplicaTarget, _ end: LogReader.Found, _ index: SnapshotIndex?,
+        _ file: ReplicaTarget, _ end: LogReader.Found, _ snapshot: LogReader.LastSnapshot,
         _ reader: LogReader, _ pageByteCount: Int, lost: StoreError?
     ) async throws -> (Commit, damage: StoreError?) {
+        let index = snapshot.found?.index
         let chain = RecordChain(reader: reader, end: end.slot)
         var last = end.slot
         if case .position(let position) = moment.kind {
@@ -100,7 +135,7 @@ struct ReplicaRestoration {
             last = position.slot
         }
         var damage: StoreError?
-        let (starts, missing) = try await starts(end, index, reader)
+        let (starts, missing) = try await starts(end, snapshot, reader)
         let lost = lost ?? missing
         for start in starts {
             guard start.first <= last else { continue }
@@ -160,11 +195,12 @@ struct ReplicaRestoration {
     /// All places from which a restore may begin, the latest first, and the first one of which the
     /// record is lost.
     private func starts(
-        _ end: LogReader.Found, _ index: SnapshotIndex?, _ reader: LogReader
+        _ end: LogReader.Found, _ snapshot: LogReader.LastSnapshot, _ reader: LogReader
     ) async throws -> ([Start], missing: StoreError?) {
         var starts: [Start] = []
         var missing: StoreError?
-        if let index, let slot = end.snapshot {
+        let index = snapshot.found?.index
+        if let (slot, index) = snapshot.found {
             let record = try await reader.existing(slot).record
             starts = index.kept.map(Start.snapshot)
             starts.append(
@@ -176,14 +212,24 @@ struct ReplicaRestoration {
         var term = end.wholeTerm
         while let next = term, Slot(term: next, number: 0) >= index?.wholeFrom ?? .first {
             let slot = Slot(term: next, number: 0)
-            guard let begin = try await reader.record(at: slot) else {
-                missing = LogReader.missing(slot)
-                break
+            if let begin = try await reader.record(at: slot) {
+                starts.append(.term(next))
+                term = begin.record.note.wholeTerm
+            } else {
+                missing = missing ?? LogReader.missing(slot)
+                term = try await lastRecord(beforeTerm: next, reader)?.wholeTerm
             }
-            starts.append(.term(next))
-            term = begin.record.note.wholeTerm
         }
         return (starts.sorted { $0.first > $1.first }, missing)
+    }
+
+    /// The last record of the term before one; `nil` if it is not found.
+    private func lastRecord(
+        beforeTerm term: UInt64, _ reader: LogReader
+    ) async throws -> LogReader.Found? {
+        let begin = Slot(term: term - 1, number: 0)
+        guard term > 1, try await reader.record(at: begin) != nil else { return nil }
+        return try await reader.record(at: try await LogEnd(access: access).last(from: begin))
     }
 
     private func fill(
@@ -244,7 +290,8 @@ struct ReplicaRestoration {
             // The remote may answer the same question in two ways.
             if let atLeast, found.slot == atLeast.slot { try require(atLeast, isOf: found.sealed) }
             let record = found.record
-            if case .time(let limit) = moment.kind, record.moment > limit { return false }
+            var isLater = false
+            if case .time(let limit) = moment.kind { isLater = record.moment > limit }
             switch found.header.kind {
             case .begin:
                 // Another owner does not end the commit of the one before.
@@ -257,7 +304,10 @@ struct ReplicaRestoration {
                 guard let before = commit, before.digest == record.digest,
                     before.pageCount == Int(record.pageCount)
                 else { throw inconsistent(found.slot) }
+                // By a clock that was wrong: the commits that follow may be of the time.
+                if isLater { return true }
             case .segment:
+                if isLater { return false }
                 let isFirst = commit == nil
                 let spool = pending ?? PageSpool(pageByteCount: pageByteCount, beside: path)
                 for page in record.pages {
@@ -298,9 +348,8 @@ struct ReplicaRestoration {
     private func require(
         _ position: ReplicaPosition, upTo last: Slot, _ reader: LogReader
     ) async throws {
-        guard position.slot <= last, let found = try await reader.record(at: position.slot) else {
-            throw tooNew(position, last)
-        }
+        guard position.slot <= last else { throw tooNew(position, last) }
+        let found = try await reader.existing(position.slot)
         try require(position, isOf: found.sealed)
     }
 

@@ -91,10 +91,25 @@ extension Store {
         configuration: Configuration = .init(),
         progress: (@Sendable (CopyProgress) -> Void)? = nil
     ) async throws -> ReplicaRestoreReport {
+        try await restore(
+            from: remote, to: path, key: key, at: moment, atLeast: position,
+            configuration: configuration, looksAtAll: false, progress: progress)
+    }
+
+    /// Restores a store, as `restore(from:to:key:at:atLeast:configuration:progress:)`.
+    ///
+    /// - Parameter looksAtAll: Whether to look for all records that are kept, also those that the
+    ///   moment does not need: one that is missing is the `damage` of the report.
+    package static func restore(
+        from remote: any Remote, to path: String, key: consuming StoreKey, at moment: ReplicaMoment,
+        atLeast position: ReplicaPosition?, configuration: Configuration, looksAtAll: Bool,
+        progress: (@Sendable (CopyProgress) -> Void)?
+    ) async throws -> ReplicaRestoreReport {
         let patience = RemoteAccess.Patience(limit: RemoteAccess.beginningLimit)
         return try await ReplicaRestoration(
             access: RemoteAccess(remote, patience: patience), path: path, moment: moment,
-            atLeast: position, configuration: configuration, progress: progress
+            atLeast: position, configuration: configuration, looksAtAll: looksAtAll,
+            progress: progress
         ).run(key: key)
     }
 }

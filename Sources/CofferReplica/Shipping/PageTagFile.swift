@@ -74,15 +74,13 @@ struct PageTagFile {
 
     // MARK: Tags
 
-    /// The tags; `nil` if there are none of this replica.
-    func tags(_ keys: ReplicaKeys) -> PageTags? {
-        guard let bytes = bytes(), bytes.starts(with: Self.magic + replica),
-            bytes.count >= Self.headerByteCount
-        else { return nil }
+    /// The tags; `nil` if there are none of this replica, or more than a file has pages.
+    func tags(countMax: Int, _ keys: ReplicaKeys) -> PageTags? {
+        guard let bytes = bytes(countMax: countMax) else { return nil }
         let count = Int(UInt32(bigEndianAt: 24, of: bytes))
-        guard bytes.count == Self.headerByteCount + count * PageSnapshot.tagByteCount else {
-            return nil
-        }
+        guard bytes.starts(with: Self.magic + replica),
+            bytes.count == Self.headerByteCount + count * PageSnapshot.tagByteCount
+        else { return nil }
         var tags = PageTags()
         tags.reserve(count)
         for start in stride(
@@ -146,13 +144,13 @@ struct PageTagFile {
         bytes.withUnsafeBytes { PositionedIO.write($0, to: descriptor, at: off_t(offset)) }
     }
 
-    private func bytes() -> [UInt8]? {
+    private func bytes(countMax: Int) -> [UInt8]? {
         guard let descriptor = openOwn(O_RDONLY) else { return nil }
         defer { close(descriptor) }
         var status = stat()
-        // A file has fewer than 2^32 pages.
-        guard fstat(descriptor, &status) == 0,
-            status.st_size <= Self.headerByteCount + (1 << 32) * PageSnapshot.tagByteCount
+        let byteCountMax = Self.headerByteCount + countMax * PageSnapshot.tagByteCount
+        guard fstat(descriptor, &status) == 0, status.st_size >= Self.headerByteCount,
+            status.st_size <= byteCountMax
         else { return nil }
         let byteCount = Int(status.st_size)
         var count: Int?

@@ -85,10 +85,18 @@ enum Signals {
     }
 
     /// Runs a service, which ends by itself when a signal has cancelled its task.
+    ///
+    /// - Parameter takeHangup: Takes each SIGHUP. If it is `nil`, SIGHUP ends the service as the
+    ///   others do.
     static func serving<T: Sendable>(
+        takingHangups takeHangup: (@Sendable () -> Void)?,
         _ work: @escaping @Sendable () async throws -> T
     ) async throws -> T {
-        try await cancelled(telling: "stopping (interrupt again to end at once)", work).result
+        state.withLock { $0.takeHangup = takeHangup }
+        defer { state.withLock { $0.takeHangup = nil } }
+        return try await cancelled(
+            telling: "stopping (interrupt again to end at once)", work
+        ).result
     }
 
     /// - Returns: The result, and whether a signal came before it.
@@ -116,16 +124,6 @@ enum Signals {
         state.withLock { $0.takeInterrupt = take }
         defer { state.withLock { $0.takeInterrupt = nil } }
         return try work()
-    }
-
-    /// Runs a service during which SIGHUP does something else, unless `take` is `nil`.
-    static func takingHangups(
-        _ take: (@Sendable () -> Void)?, _ work: () async throws -> Void
-    ) async rethrows {
-        install()
-        state.withLock { $0.takeHangup = take }
-        defer { state.withLock { $0.takeHangup = nil } }
-        try await work()
     }
 
     /// Sets what the end of the process leaves, and the next step: part of a sentence.

@@ -11,22 +11,29 @@ import Darwin
 /// <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>
 enum Supervisor {
     /// Whether a supervisor waits for messages.
-    static var isThere: Bool { getenv("NOTIFY_SOCKET") != nil }
+    static var isThere: Bool { socketName != nil }
 
-    /// Runs the work that a SIGHUP of the supervisor asks for.
+    private static var socketName: String? {
+        guard let name = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }),
+            name.hasPrefix("/") || name.hasPrefix("@")
+        else { return nil }
+        return name
+    }
+
+    /// Runs the work that a SIGHUP of the supervisor asks for. Says that the service is ready again
+    /// if it returns `true`.
     ///
-    /// > … contains the "RELOADING=1" field in combination with "MONOTONIC_USEC=" set to the current
-    /// > monotonic time (i.e. CLOCK_MONOTONIC in clock_gettime(2)) in μs, formatted as decimal
-    /// > string.
+    /// > … contains the "RELOADING=1" field in combination with "MONOTONIC_USEC=" set to the
+    /// > current monotonic time (i.e. CLOCK_MONOTONIC in clock_gettime(2)) in μs, formatted as
+    /// > decimal string.
     ///
     /// <https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Type=>
-    static func reloading<T>(_ work: () async throws -> T) async rethrows -> T {
+    static func reloading(_ work: () async -> Bool) async {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
         let microseconds = Int(now.tv_sec) * 1_000_000 + now.tv_nsec / 1000
         notify("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
-        defer { notify("READY=1") }
-        return try await waiting(work)
+        if await waiting(work) { notify("READY=1") }
     }
 
     /// Runs work that may take longer than the supervisor waits, and asks it for more time.
@@ -47,9 +54,7 @@ enum Supervisor {
 
     /// Tells the supervisor, if there is one.
     static func notify(_ message: String) {
-        guard let name = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }),
-            name.hasPrefix("/") || name.hasPrefix("@")
-        else { return }
+        guard let name = socketName else { return }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         var bytes = Array(name.utf8)

@@ -287,6 +287,7 @@ import Workload
         #expect(!file.write(tags, since: PageTags()))
         try FileManager.default.removeItem(atPath: path)
         #expect(file.write(tags, since: PageTags()))
-        #expect(file.tags(keys) == tags)
+        #expect(file.tags(countMax: 3, keys) == tags)
+        #expect(file.tags(countMax: 2, keys) == nil)
     }
 }

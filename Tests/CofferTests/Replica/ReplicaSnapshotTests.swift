@@ -342,9 +342,10 @@ import Workload
     {
         let store = try makeStore()
         let replica = try await store.replicate(to: remote, options)
+        var positions: [ReplicaPosition] = []
         for number in 1...4 {
             try insert([number], 3000, in: store)
-            try await replica.caughtUp()
+            positions.append(try await replica.caughtUp())
         }
         let before = remote.objects
         try insert([5], 3000, in: store)
@@ -369,16 +370,39 @@ import Workload
             if report.damage != nil {
                 // Nobody goes on behind a hole.
                 await expect(.remoteDamaged) { _ = try await store.replicate(to: remote, options) }
-                await expect(.remoteDamaged) { _ = try await history() }
+                try await expectMoments(positions, before: lost)
             }
             remote.objects[lost] = record
         }
         #expect(foundCount > 1)
+        // That of a snapshot is lost, which every later record names.
+        let end = try #require(try await replica.reader.end()).last
+        let snapshot = try #require(end.snapshot).name
+        let record = remote.objects[snapshot]
+        remote.objects[snapshot] = nil
+        let earlier = try await restoredNumbers("copy", at: .position(positions[1]))
+        #expect(earlier == [1, 2])
+        remote.objects[snapshot] = record
         // Behind the snapshot nothing stands in for a record.
         let lost = Slot(term: last.slot.term, number: last.slot.number - 1).name
         remote.objects[lost] = nil
         await expect(.remoteDamaged) { try await restore("copy") }
         try await store.close()
+    }
+
+    /// Moments before a record that is lost can be listed and restored.
+    private func expectMoments(_ positions: [ReplicaPosition], before lost: String) async throws {
+        guard lost != Slot.first.name else {
+            await expect(.remoteDamaged) { _ = try await history() }
+            return
+        }
+        let found = try await history()
+        #expect(found.damage?.code == .remoteDamaged)
+        for (index, position) in positions.enumerated() where position.slot.name < lost {
+            #expect(found.commits.contains { $0.position == position })
+            let numbers = try await restoredNumbers("copy", at: .position(position))
+            #expect(numbers == Array(1...index + 1))
+        }
     }
 
     // MARK: Deleting

@@ -384,7 +384,8 @@ import Testing
             [
                 try run(["restore", remote, path("restored.db")]),
                 try run(["replica", "verify", remote]), restoredWithKeyring,
-            ], describedBy: "`coffer restore` of a replica, and `coffer replica verify`")
+            ], describedBy: "`coffer restore` of a replica, and `coffer replica verify`",
+            unseen: ["damage"])
     }
 
     /// The report of `restore` about the replica of a store with a keyring.

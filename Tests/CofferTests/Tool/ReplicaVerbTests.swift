@@ -245,6 +245,46 @@ import Darwin
         #expect(events.compactMap { $0["event"] as? String } == ["ready", "sent", "stopped"])
     }
 
+    @Test func `a reload is not done while the remote is away`() throws {
+        let socket = try NotifySocket(path("notify"))
+        let tool = try Tool.start(
+            ["replicate", store.path, remote, "--interval", "1h", "--raw-key-fd", "3"],
+            descriptors: [3: Tool.key(1)], environment: ["NOTIFY_SOCKET": path("notify")])
+        func nextState() -> String {
+            var message = socket.message()
+            while message.hasPrefix("EXTEND_TIMEOUT_USEC") { message = socket.message() }
+            return message
+        }
+        #expect(nextState() == "READY=1")
+        // Nothing was committed, so that only a look at the remote finds out.
+        try FileManager.default.moveItem(atPath: remote, toPath: remote + ".away")
+        tool.send(SIGHUP)
+        #expect(nextState().hasPrefix("RELOADING=1"))
+        try tool.waitForError("warning")
+        try FileManager.default.moveItem(atPath: remote + ".away", toPath: remote)
+        #expect(nextState() == "READY=1")
+        tool.send(SIGTERM)
+        let output = try tool.finish()
+        #expect(output.exitCode == 0, "\(output.errorText)")
+    }
+
+    @Test func `verify finds a record that is lost and that no restore needs`() throws {
+        for value in 2...6 {
+            _ = try send()
+            try store.execute("INSERT INTO t VALUES (\(value))")
+        }
+        _ = try send()
+        #expect(try coffer("replica", "verify", remote).exitCode == 0)
+        let begins = try FileManager.default.contentsOfDirectory(atPath: remote + "/log").sorted()
+        for begin in begins.dropLast() {
+            let name = "\(remote)/log/\(begin)/0000000000000001"
+            try FileManager.default.moveItem(atPath: name, toPath: path("kept"))
+            let output = try coffer("replica", "verify", remote)
+            #expect(output.exitCode == 14, "\(begin): \(output.errorText)")
+            try FileManager.default.moveItem(atPath: path("kept"), toPath: name)
+        }
+    }
+
     @Test func `a run that an error ends says so as its last event`() throws {
         let tool = try Tool.start(
             ["replicate", store.path, remote, "--interval", "1s", "--json", "--raw-key-fd", "3"],
@@ -293,7 +333,21 @@ import Darwin
             "replicate", store.path, remote, "--owner", "other", "--prometheus", file)
         #expect(failed.exitCode == 28, "\(failed.errorText)")
         #expect(try values()["ok"] == 0)
-        #expect(try values()["sent_timestamp_seconds"] == nil)
+        // What this run does not know stays.
+        #expect(try #require(try values()["sent_timestamp_seconds"]) >= start)
+        for (arguments, key, code) in [
+            ([store.path, path("absent")], 1, 10), ([store.path, remote], 2, 12),
+            ([path("absent.db"), remote], 1, 10),
+        ] as [([String], UInt8, Int32)] {
+            try? FileManager.default.removeItem(atPath: file)
+            let early = try Tool.run(
+                ["replicate"] + arguments
+                    + ["--once", "--prometheus", file, "--raw-key-fd", "3"],
+                descriptors: [3: Tool.key(key)])
+            #expect(early.exitCode == code, "\(early.errorText)")
+            let text = try String(contentsOf: URL(filePath: file), encoding: .utf8)
+            #expect(text.contains("\ncoffer_replica_ok{") && text.contains("} 0\n"), "\(text)")
+        }
         // No other file is replaced.
         let refused = try coffer(
             "replicate", store.path, remote, "--once", "--prometheus", store.path)
@@ -307,7 +361,7 @@ import Darwin
         let tool = try Tool.start(
             ["replicate", store.path, remote, "--interval", "1s", "--raw-key-fd", "3"]
                 + ["--prometheus", file], descriptors: [3: Tool.key(1)])
-        try waitUntil { FileManager.default.fileExists(atPath: file) }
+        try tool.waitForError("has everything up to")
         try FileManager.default.removeItem(atPath: path("metrics"))
         try FileManager.default.moveItem(atPath: remote, toPath: remote + ".away")
         try store.execute("INSERT INTO t VALUES (2)")

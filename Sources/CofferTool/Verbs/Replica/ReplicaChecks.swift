@@ -88,9 +88,9 @@ struct ReplicaChecks: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Restores a replica to a private folder, checks every page, and removes it.",
             discussion: """
-                Does all that coffer restore does: each record must follow the one before, each \
-                page must have its MAC, all together the digest that the owner has sealed, and \
-                the structure must be sound. It needs space for the store in TMPDIR, or /tmp.
+                Does all that coffer restore does, and looks for every record that is kept: each \
+                record must follow the one before, each page must have its MAC, all together the \
+                digest that the owner has sealed, and the structure must be sound. It needs space for the store in TMPDIR, or /tmp.
 
                 EXAMPLES
                   coffer replica verify /mnt/backups/notes --passphrase-file secret
@@ -119,7 +119,8 @@ struct ReplicaChecks: ParsableCommand {
                 let path = try folder.make() + "/copy.db"
                 return try await Store.restore(
                     from: place, to: path, key: try key.takeOne(), at: moment.moment,
-                    atLeast: moment.atLeast, progress: progress)
+                    atLeast: moment.atLeast, configuration: Configuration(), looksAtAll: true,
+                    progress: progress)
             }
             if let damage = report.damage { throw damage }
             try output.print(try ReplicaRestoreResult(place.place, report, path: nil))

@@ -9,7 +9,7 @@ struct ReplicaMetricsFile: Sendable {
         var isOK: Bool
         /// When the remote last had everything; `nil` if this run does not know.
         var sentDate: Date?
-        /// Whether the last snapshot succeeded; `nil` if this run has not begun.
+        /// Whether the last snapshot succeeded; `nil` if this run has not tried to make one.
         var isSnapshotOK: Bool?
         /// When this run last made a snapshot; `nil` if it has made none.
         var snapshotDate: Date?
@@ -24,6 +24,8 @@ struct ReplicaMetricsFile: Sendable {
 
     private let file: ReplacedFile
     private let labels: String
+    /// What an earlier run has written, for what this one does not know.
+    private let former: Values?
     private static let first = "coffer_replica_run_timestamp_seconds"
 
     /// - Throws: As `ReplacedFile`.
@@ -31,6 +33,7 @@ struct ReplicaMetricsFile: Sendable {
         file = try ReplacedFile(path, beginning: "# HELP \(Self.first) ")
         let store = PrometheusText.escaped(ReportedPath(store).absolute)
         labels = "path=\"\(store)\",remote=\"\(PrometheusText.escaped(remote))\""
+        former = Self.values(in: path, labels)
     }
 
     /// - Throws: As `ReplacedFile.write`.
@@ -38,6 +41,7 @@ struct ReplicaMetricsFile: Sendable {
 
     func text(_ values: Values, now: Date) -> String {
         func number(_ date: Date?) -> Int? { date.map { Int($0.timeIntervalSince1970) } }
+        let isSnapshotOK = values.isSnapshotOK ?? former?.isSnapshotOK
         let metrics: [(name: String, help: String, value: Int?)] = [
             (Self.first, "When coffer replicate last wrote this file.", number(now)),
             (
@@ -45,16 +49,15 @@ struct ReplicaMetricsFile: Sendable {
                 values.isOK ? 1 : 0
             ),
             (
-                "coffer_replica_sent_timestamp_seconds",
-                "When the remote last had everything that was committed.", number(values.sentDate)
+                Self.sent, "When the remote last had everything that was committed.",
+                number(values.sentDate ?? former?.sentDate)
             ),
             (
-                "coffer_replica_snapshot_ok", "0 if the last snapshot of this run failed.",
-                values.isSnapshotOK.map { $0 ? 1 : 0 }
+                Self.snapshotOK, "0 if the last snapshot failed.", isSnapshotOK.map { $0 ? 1 : 0 }
             ),
             (
-                "coffer_replica_snapshot_timestamp_seconds", "When this run last made a snapshot.",
-                number(values.snapshotDate)
+                Self.snapshot, "When a run last made a snapshot.",
+                number(values.snapshotDate ?? former?.snapshotDate)
             ),
         ]
         return metrics.reduce(into: "") { text, metric in
@@ -63,12 +66,37 @@ struct ReplicaMetricsFile: Sendable {
             text += "\(metric.name){\(labels)} \(value)\n"
         }
     }
+
+    private static let sent = "coffer_replica_sent_timestamp_seconds"
+    private static let snapshotOK = "coffer_replica_snapshot_ok"
+    private static let snapshot = "coffer_replica_snapshot_timestamp_seconds"
+
+    /// The values in the file of an earlier run; `nil` if there is none.
+    private static func values(in path: String, _ labels: String) -> Values? {
+        guard let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else {
+            return nil
+        }
+        func number(_ name: String) -> Int? {
+            let start = "\(name){\(labels)} "
+            return text.split(separator: "\n").first { $0.hasPrefix(start) }
+                .flatMap { Int($0.dropFirst(start.count)) }
+        }
+        func date(_ name: String) -> Date? {
+            number(name).map { Date(timeIntervalSince1970: Double($0)) }
+        }
+        return Values(
+            isOK: false, sentDate: date(sent), isSnapshotOK: number(snapshotOK).map { $0 == 1 },
+            snapshotDate: date(snapshot))
+    }
 }
 
 extension ReplicaMetricsFile.Values {
     init(_ status: ReplicaStatus) {
+        // A run that has made no snapshot says nothing of the last one.
+        let isSnapshotOK: Bool? = status.snapshotDate == nil ? nil : true
         self.init(
             isOK: status.failure == nil && status.end == nil, sentDate: status.sentDate,
-            isSnapshotOK: status.snapshotFailure == nil, snapshotDate: status.snapshotDate)
+            isSnapshotOK: status.snapshotFailure == nil ? isSnapshotOK : false,
+            snapshotDate: status.snapshotDate)
     }
 }

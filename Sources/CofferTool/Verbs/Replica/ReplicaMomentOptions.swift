@@ -61,7 +61,8 @@ struct ReplicaMomentOptions: ParsableArguments {
 
     private static func time(_ text: String) throws -> Date {
         do {
-            return try Date(text, strategy: .iso8601)
+            // The whole second: lists show times without their fractions.
+            return try Date(text, strategy: .iso8601) + 0.999
         } catch {
             throw ValidationError(
                 "Write a time with its zone, such as 2026-11-28T12:00:00Z or "

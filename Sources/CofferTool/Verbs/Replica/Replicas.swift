@@ -30,6 +30,11 @@ struct Replicas: AsyncParsableCommand {
     func run() async throws {
         let (place, key) = try await remoteOptions.replica(at: remote.place, secret)
         let history = try await ReplicaHistory(of: place, key: try key.takeOne())
+        if let damage = history.damage {
+            Terminal.warn(
+                "\(Failure(damage).message): the commits before it are listed. coffer restore may "
+                    + "have the newest one, from a later snapshot; replicate to a new remote")
+        }
         try output.print(ReplicasResult(place.place, history, listsAll: all))
     }
 }
@@ -57,6 +62,7 @@ struct ReplicasResult: Report {
     let owner: String
     let isClosed: Bool
     let lastWrite: Date
+    let isDamaged: Bool
     let commitCount: Int
     let snapshotCount: Int
     let oldest: Commit?
@@ -67,7 +73,7 @@ struct ReplicasResult: Report {
     init(_ remote: String, _ history: ReplicaHistory, listsAll: Bool) {
         self.remote = remote
         (owner, isClosed) = (history.owner, history.isClosed)
-        lastWrite = history.lastWriteDate
+        (lastWrite, isDamaged) = (history.lastWriteDate, history.damage != nil)
         commitCount = history.commits.count
         snapshotCount = history.commits.count(where: \.hasSnapshot)
         oldest = history.commits.first.map(Commit.init)

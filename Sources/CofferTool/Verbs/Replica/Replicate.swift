@@ -2,6 +2,7 @@ import ArgumentParser
 import Coffer
 import CofferReplica
 import Foundation
+import Synchronization
 
 /// `coffer replicate`
 struct Replicate: AsyncParsableCommand, ChangingVerb {
@@ -32,13 +33,13 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             name a new remote.
 
             STORE-tags-… next to the store has 16 bytes for each page. Without it, the first run \
-            after a crash sends all pages. Until everything is in the remote for the first time, a \
-            remote that is away for a minute ends the run, and the next one goes on there; later \
-            the run waits for it. With --json \
-            each event is a line: waiting, ready, sent, snapshot, failed, recovered, stopped. A \
-            supervisor \
-            that sets NOTIFY_SOCKET is told when it is ready, and asked for time until then; its \
-            SIGHUP, as of systemctl reload, sends at once what was committed. What was not sent within a minute of the stop is sent by the next run.
+            after a crash sends all pages. A remote that is away at the start ends the run after a \
+            minute. Once pages are sent the run waits for an hour, and later as long as it takes; \
+            a first transfer that breaks off goes on with the next run. With --json each event is \
+            a line: waiting, ready, sent, snapshot, failed, recovered, stopped. A supervisor that \
+            sets NOTIFY_SOCKET is told when it is ready, and asked for time until then; its SIGHUP, \
+            as of systemctl reload, sends at once what was committed. What was not sent within a \
+            minute of the stop is sent by the next run.
 
             EXAMPLES
               coffer replicate notes.db /mnt/backups/notes --passphrase-file secret
@@ -117,17 +118,26 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
     }
 
     func run() async throws {
-        _ = try secret.source()
-        let place = try remoteOptions.remote(remote.place)
+        // A folder may be absent, which the file of --prometheus tells.
+        let isService = RemoteOptions.isService(remote.place)
+        let service = isService ? try remoteOptions.remote(remote.place) : nil
+        let name = service?.place ?? remote.place
         let metrics = try prometheus.map {
-            try ReplicaMetricsFile($0, store: store.path, remote: place.place)
+            try ReplicaMetricsFile($0, store: store.path, remote: name)
         }
-        let events = ReplicateEvents(
-            store.path, place.place, output, isService: !once, metrics)
-        let end = try await store.withStore(secret, mode: .readOnly, hardLinks: .told) { opened in
-            try await run(opened, place, events)
+        let events = ReplicateEvents(store.path, name, output, isService: !once, metrics)
+        do {
+            _ = try secret.source()
+            let place = try service ?? remoteOptions.remote(remote.place)
+            let end = try await store.withStore(secret, mode: .readOnly, hardLinks: .told) {
+                opened in
+                try await run(opened, place, events)
+            }
+            if once || !output.json { output.printDone(end) }
+        } catch {
+            events.ended(by: error)
+            throw error
         }
-        if once || !output.json { output.printDone(end) }
     }
 
     private func run(
@@ -151,12 +161,9 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             }
         }
         defer { events.finish() }
-        do {
-            return try await serve(opened, place, options, transfer, events)
-        } catch {
-            events.ended(by: error)
-            throw error
-        }
+        let ticking = once ? nil : Task { await events.tick() }
+        defer { ticking?.cancel() }
+        return try await serve(opened, place, options, transfer, events)
     }
 
     /// Replicates until a signal, or until an error ends it.
@@ -164,7 +171,16 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         _ opened: Store, _ place: any Remote, _ options: ReplicaOptions,
         _ transfer: ProgressReporter, _ events: ReplicateEvents
     ) async throws -> ReplicateEvent {
-        try await Signals.serving { [once] in
+        // The replica while it can be asked to send.
+        let begun = Mutex<Replica?>(nil)
+        // Before and after that a request of a supervisor has nothing to do.
+        let sendNow: @Sendable () -> Void = {
+            guard let replica = begun.withLock(\.self) else { return }
+            Task { await events.sendNow(replica) }
+        }
+        let isSupervised = !once && Supervisor.isThere
+        return try await Signals.serving(takingHangups: isSupervised ? sendNow : nil) {
+            [once] in
             Signals.workBegins()
             if once, let position = try await opened.unchangedPosition(in: place, options) {
                 return events.unchanged(at: position)
@@ -173,18 +189,16 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
                 defer { transfer.finish() }
                 return try await Self.begin(opened, place, options)
             }
-            let isSupervised = !once && Supervisor.isThere
-            let sendNow: @Sendable () -> Void = { Task { await events.sendNow(replica) } }
-            try await Signals.takingHangups(isSupervised ? sendNow : nil) {
-                await events.isReady(replica)
-                if once {
-                    // Everything is sent. A snapshot that fails is told, and made by the next run
-                    // that writes.
-                    _ = try? await replica.maintain()
-                } else {
-                    try await Self.follow(replica, events, options.interval)
-                }
+            begun.withLock { $0 = replica }
+            await events.isReady(replica)
+            if once {
+                // Everything is sent. A snapshot that fails is told, and made by the next run that
+                // writes.
+                _ = try? await replica.maintain()
+            } else {
+                try await Self.follow(replica, events, options.interval)
             }
+            begun.withLock { $0 = nil }
             Supervisor.notify("STOPPING=1")
             try await Self.close(replica)
             return try await events.stopped(replica)

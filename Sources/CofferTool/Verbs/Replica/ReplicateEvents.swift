@@ -45,9 +45,12 @@ final class ReplicateEvents: Sendable {
         /// Whether commits could not be sent.
         var isDown = false
         var snapshotDate: Date?
+        var isReady = false
         /// What the file of `--prometheus` has.
         var values = ReplicaMetricsFile.Values(isOK: true)
         var valuesTime: ContinuousClock.Instant?
+        /// How many requests of a supervisor are not served yet.
+        var requestCount = 0
         /// Whether the last write of that file has failed.
         var hasLostValues = false
     }
@@ -70,10 +73,18 @@ final class ReplicateEvents: Sendable {
     /// Whether each event is a line of JSON, which takes the place of messages.
     private var writesLines: Bool { isService && output.json }
 
+    /// Writes the file of `--prometheus` until the task is cancelled: to begin may take hours.
+    func tick() async {
+        while !Task.isCancelled {
+            write(state.withLock(\.values))
+            try? await Task.sleep(for: Self.metricsPause)
+        }
+    }
+
     func isReady(_ replica: Replica) async {
         let status = await replica.status
         let position = status.position
-        state.withLock { $0.position = position }
+        state.withLock { ($0.position, $0.isReady) = (position, true) }
         write(ReplicaMetricsFile.Values(status))
         guard isService else { return }
         tell(.ready, position)
@@ -98,6 +109,7 @@ final class ReplicateEvents: Sendable {
         let failure = Failure(error)
         let now = ContinuousClock.now
         let isNew = state.withLock { state in
+            if !state.isReady { state.values.isOK = false }
             if let told = state.failure, told.message == failure.message,
                 now - told.time < Self.pause
             {
@@ -119,9 +131,8 @@ final class ReplicateEvents: Sendable {
         let status = await replica.status
         write(ReplicaMetricsFile.Values(status))
         if let end = status.end { return end }
-        let (isSent, isRecovered, isSnapshot) = state.withLock { state in
-            let isSent = state.position != status.position
-            state.position = status.position
+        let isSent = advance(to: status.position)
+        let (isRecovered, isSnapshot) = state.withLock { state in
             let isSnapshot = state.snapshotDate != status.snapshotDate
             state.snapshotDate = status.snapshotDate
             if status.failure != nil { state.isDown = true }
@@ -129,26 +140,66 @@ final class ReplicateEvents: Sendable {
                 status.failure == nil && state.failure != nil
                 && (state.isDown || status.snapshotFailure == nil)
             if isRecovered { (state.failure, state.isDown) = (nil, false) }
-            return (isSent, isRecovered, isSnapshot)
+            return (isRecovered, isSnapshot)
         }
-        if isSnapshot { tell(.snapshot, status.position) }
         if isRecovered {
             tell(.recovered, status.position)
             note("the replica at \(remote) has everything again")
         } else if isSent {
             tell(.sent, status.position)
         }
+        if isSnapshot { tell(.snapshot, status.position) }
         return nil
     }
 
     /// Sends what was committed, at the request of a supervisor, and says that it is in the remote.
-    /// A failure is told as any other.
+    /// A failure is told as any other, and tried again.
     func sendNow(_ replica: Replica) async {
+        let isFirst = state.withLock { state in
+            state.requestCount += 1
+            return state.requestCount == 1
+        }
+        // Otherwise the task of the first request serves this one too.
+        guard isFirst else { return }
         await Supervisor.reloading {
-            guard let position = try? await replica.caughtUp() else { return }
-            state.withLock { $0.position = position }
-            tell(.sent, position)
-            note("the replica at \(remote) has everything up to \(position)")
+            while true {
+                let count = state.withLock(\.requestCount)
+                guard let position = await caughtUp(replica) else { return false }
+                let isServed = state.withLock { state in
+                    if state.requestCount == count { state.requestCount = 0 }
+                    return state.requestCount == 0
+                }
+                guard isServed else { continue }
+                advance(to: position)
+                tell(.sent, position)
+                note("the replica at \(remote) has everything up to \(position)")
+                return true
+            }
+        }
+    }
+
+    /// Waits until the remote has everything; `nil` if the replication ends before.
+    private func caughtUp(_ replica: Replica) async -> ReplicaPosition? {
+        while true {
+            do {
+                return try await replica.caughtUp()
+            } catch {
+                let isClosed = (error as? StoreError)?.code == .closed
+                guard !isClosed, await replica.status.end == nil else { return nil }
+                guard (try? await Task.sleep(for: .seconds(1))) != nil else { return nil }
+            }
+        }
+    }
+
+    /// Notes the newest commit that was told.
+    ///
+    /// - Returns: Whether it is newer than the one before.
+    @discardableResult
+    private func advance(to position: ReplicaPosition?) -> Bool {
+        state.withLock { state in
+            guard let position, state.position.map({ $0 < position }) ?? true else { return false }
+            state.position = position
+            return true
         }
     }
 
@@ -172,6 +223,7 @@ final class ReplicateEvents: Sendable {
         values.isOK = false
         write(values)
         tell(.stopped, position, Failure(error))
+        finish()
     }
 
     /// - Returns: The report of a run that has found nothing to send.

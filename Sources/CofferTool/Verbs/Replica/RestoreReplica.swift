@@ -45,6 +45,8 @@ struct ReplicaRestoreResult: Report {
     let tableCount: Int
     let rowCount: Int
     let pageCount: Int
+    /// The damage of the replica that the restore did without; `nil` if none was found.
+    let damage: String?
 
     init(_ remote: String, _ report: ReplicaRestoreReport, path: String?) throws {
         self.remote = remote
@@ -56,6 +58,7 @@ struct ReplicaRestoreResult: Report {
         tableCount = report.copy.tableCount
         rowCount = report.copy.rowCount
         pageCount = report.copy.pageCount
+        damage = report.damage.map { Failure($0).message }
     }
 
     var lines: [(label: String, value: String)] {
@@ -68,7 +71,7 @@ struct ReplicaRestoreResult: Report {
                 ("content", CopyResult.content(tableCount, rowCount, pageCount)),
                 (
                     "proof",
-                    "no record up to there is missing, each page authenticated, the structure "
+                    "every record that it needs is there, each page authenticated, the structure "
                         + "checked"
                 ),
             ]
