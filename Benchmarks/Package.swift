@@ -29,6 +29,13 @@ let package = Package(
             ],
             path: "Sources/CofferBench"),
         .executableTarget(
+            name: "bench-replica",
+            dependencies: [
+                "CWorkload", "Workloads", .product(name: "Coffer", package: "coffer"),
+                .product(name: "CofferReplica", package: "coffer"),
+            ],
+            path: "Sources/ReplicaBench"),
+        .executableTarget(
             name: "bench-grdb",
             dependencies: [
                 "Workloads",
