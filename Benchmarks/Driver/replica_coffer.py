@@ -34,7 +34,6 @@ class Coffer:
     def figures(self, gigabytes):
         small, large = self.folder / "small.db", self.folder / "large.db"
         found = {"small": self.commits(small, SMALL)}
-        found["idle"] = self.call("idle", small, IDLE_SECONDS)[0]
         rows = gigabytes * ROWS_OF_GIGABYTE
         self.call("fill", large, rows)
         found["file_bytes"] = large.stat().st_size
@@ -45,6 +44,7 @@ class Coffer:
             found["s3"] = self.on_service(large, f"{url}-bench-{time.time_ns()}")
         found["ship"] = self.ship(large, rows)
         found["pass"] = self.passes(large, rows)
+        found["idle"] = self.call("idle", large, IDLE_SECONDS)[0]
         found["large"] = self.commits(large, rows)
         # A snapshot is made a minute after the last one, or after the first transfer, at the earliest.
         time.sleep(max(0, copied + 61 - time.monotonic()))

@@ -41,7 +41,7 @@ def rows(figures):
     if "s3" in figures["coffer"]:
         yield f"restore, {size}, from Ceph on this machine", "the same", lambda of: restore(of | {"restore": of["s3"]}) if "s3" in of else ""
     yield f"snapshot, {size}: most memory, and bytes staged", "< 64 MiB, 0", snapshot
-    yield f"objects put in {IDLE_SECONDS} s without a commit", "0", lambda of: marked(f"{of['idle']['puts']}", of["idle"]["puts"] == 0)
+    yield f"objects put in {IDLE_SECONDS} s without a commit, {size}", "0", idle
     yield f"a pass that sends one page, {size}", "", a_pass
     for name, words in [("nothing", "a process without a store"), ("stores", "500 stores"), ("replicas", "500 stores that replicate, a commit a second each")]:
         yield words, "told", lambda of, name=name: use(of["fleet"].get(name))
@@ -82,6 +82,11 @@ def snapshot(of):
     found = of["snapshot"]
     return (marked(f"{found['peak'] / MEBIBYTE:.0f} MiB", found["peak"] < 64 * MEBIBYTE) + f" ({found['rest'] / MEBIBYTE:.0f} before), "
             + marked(f"{found['staged']} B", found["staged"] == 0) + f", {rate(of['file_bytes'], found['seconds'])}")
+
+
+def idle(of):
+    puts = of["idle"]["puts"]
+    return marked(f"{puts}", puts == 0) + f"; {of['idle']['cpu']:.2f} s of CPU"
 
 
 def a_pass(of):

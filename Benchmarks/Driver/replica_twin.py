@@ -24,12 +24,12 @@ class Twin:
         small, large = self.folder / "small.db", self.folder / "large.db"
         found = {"version": self.engine.output([str(self.program), "version"]).strip()}
         found["small"] = self.commits(small, SMALL)
-        found["idle"] = self.idle(small)
         rows = gigabytes * ROWS_OF_GIGABYTE
         self.fill(large, rows)
         found["file_bytes"] = large.stat().st_size
         found["copy"], found["restore"] = self.copy(large)
         found["ship"] = self.ship(large, rows)
+        found["idle"] = self.idle(large)
         found["large"] = self.commits(large, rows)
         found["fleet"] = self.fleet()
         return found
@@ -55,12 +55,12 @@ class Twin:
         return found
 
     def idle(self, store):
-        with self.server(store):
+        remote = Path(f"{store}.remote")
+        with self.server(store) as server:
             time.sleep(2)
-            before = size(f"{store}.remote"), len(list(Path(f"{store}.remote").rglob("*")))
+            count, cpu = len(list(remote.rglob("*"))), cpu_of(server.process.pid)
             time.sleep(IDLE_SECONDS)
-            after = size(f"{store}.remote"), len(list(Path(f"{store}.remote").rglob("*")))
-        return {"puts": after[1] - before[1]}
+            return {"puts": len(list(remote.rglob("*"))) - count, "cpu": cpu_of(server.process.pid) - cpu}
 
     def copy(self, store):
         """The first transfer, and the restore."""
