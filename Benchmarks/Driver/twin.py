@@ -22,7 +22,7 @@ def main(path, rows):
         latencies, end = [], time.monotonic() + order.get("seconds", 1e9)
         while len(latencies) < order.get("count", 1e9) and time.monotonic() < end:
             start = time.perf_counter()
-            connection.execute("UPDATE item SET x = ? WHERE id = ?", (float(index), 1 + index * STRIDE % rows))
+            connection.execute("UPDATE item SET x = x + 1 WHERE id = ?", (1 + index * STRIDE % rows,))
             latencies.append(round((time.perf_counter() - start) * 1e6, 1))
             index += 1
         print(json.dumps({"latencies_us": latencies}), flush=True)

@@ -13,9 +13,8 @@ struct RowWriter: Sendable {
 
     func write(_ index: Int) throws {
         let id = 1 + index * Self.stride % rowCount
-        try store.write { tx in
-            try tx.execute("UPDATE item SET x = \(Double(index)) WHERE id = \(id)")
-        }
+        // Always another value: SQLite writes no page whose bytes stay as they are.
+        try store.write { tx in try tx.execute("UPDATE item SET x = x + 1 WHERE id = \(id)") }
     }
 
     /// Commits as fast as it goes. Returns how long each commit took, in µs.
