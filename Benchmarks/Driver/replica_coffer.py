@@ -39,9 +39,7 @@ class Coffer:
         found["file_bytes"] = large.stat().st_size
         found["copy"] = self.call("copy", large)[0]
         copied = time.monotonic()
-        found["restore"] = self.restores(large, f"{large}.remote")
-        if url := os.environ.get("COFFER_TEST_S3"):
-            found["s3"] = self.on_service(large, f"{url}-bench-{time.time_ns()}")
+        found["restore"] = self.restores(large)
         found["ship"] = self.ship(large, rows)
         found["pass"] = self.passes(large, rows)
         found["idle"] = self.call("idle", large, IDLE_SECONDS)[0]
@@ -61,22 +59,15 @@ class Coffer:
         say(f"commits of {store.name}, µs: {found}")
         return found
 
-    def restores(self, store, remote):
+    def restores(self, store):
         """In turns with the download."""
         copy, times = Path(f"{store}.copy"), {"restore": [], "download": []}
         for kind in ["download", "restore"] * 2:
-            answer = self.call(kind, copy, remote=remote)[0]
+            answer = self.call(kind, copy, remote=f"{store}.remote")[0]
             times[kind].append(answer["seconds"])
             remove(copy)
         return {"seconds": min(times["restore"]), "download": min(times["download"]),
                 "cpu": answer["cpu"], "peak": answer["peak"]}
-
-    def on_service(self, store, remote):
-        """The same with a storage service."""
-        copying = self.call("copy", store, remote=remote)[0]
-        found = self.restores(store, remote) | {"copy": copying["seconds"], "bytes": copying["bytes"]}
-        self.call("remove", store, remote=remote)
-        return found
 
     def ship(self, store, rows):
         before = Path(f"{store}.before")

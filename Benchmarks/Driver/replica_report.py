@@ -38,8 +38,6 @@ def rows(figures):
     yield f"bytes for a row, of {SHIPPED} in one pass, to pages x (page + 4)", "≤ 1.05 x", ship
     yield f"first transfer, {size}", "", lambda of: rate(of["file_bytes"], of["copy"]["seconds"])
     yield f"restore, {size}", "≥ 200 MB/s, or ≤ 1.2 x the download", restore
-    if "s3" in figures["coffer"]:
-        yield f"restore, {size}, from Ceph on this machine", "the same", lambda of: restore(of | {"restore": of["s3"]}) if "s3" in of else ""
     yield f"snapshot, {size}: most memory, and bytes staged", "< 64 MiB, 0", snapshot
     yield f"objects put in {IDLE_SECONDS} s without a commit, {size}", "0", idle
     yield f"a pass that sends one page, {size}", "", a_pass

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A remote that counts what another one gets.
 final class CountingRemote: Remote {
-    private let remote: any Remote
+    private let remote: FolderRemote
     private let counts = Mutex(Counts())
 
     struct Counts {
@@ -19,7 +19,7 @@ final class CountingRemote: Remote {
         }
     }
 
-    init(_ remote: any Remote) {
+    init(_ remote: FolderRemote) {
         self.remote = remote
     }
 

@@ -19,7 +19,7 @@ struct Fleet {
         var replicas: [Replica] = []
         for (number, store) in stores.enumerated() {
             let place = try Place(
-                path: store.path, remote: "\(place.remote.place)/\(number)")
+                path: store.path, folder: "\(place.remote.place)/\(number)")
             replicas.append(try await place.replicate(store, every: .seconds(1)))
         }
         use = Use()

@@ -9,7 +9,7 @@ import Workloads
     static func main() async throws {
         let words = Array(CommandLine.arguments.dropFirst())
         let numbers = words.dropFirst(3).compactMap { Int($0) }
-        guard words.count >= 3, let place = try? Place(path: words[1], remote: words[2]) else {
+        guard words.count >= 3, let place = try? Place(path: words[1], folder: words[2]) else {
             throw Missing()
         }
         switch (words[0], numbers.count) {
@@ -24,7 +24,6 @@ import Workloads
         case ("snapshot", 0): try await Snapshots(place).run()
         case ("download", 0): try await Restores(place).download()
         case ("restore", 0): try await Restores(place).restore()
-        case ("remove", 0): try await Restores(place).removeAll()
         case ("fleet", 2): try await Fleet(place, count: numbers[0]).run(seconds: numbers[1])
         default: throw Missing()
         }

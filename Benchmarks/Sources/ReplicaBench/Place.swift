@@ -3,23 +3,16 @@ import CofferReplica
 import Foundation
 import Workloads
 
-/// A store, and the remote that it is replicated to.
+/// A store, and the folder that it is replicated to.
 struct Place: Sendable {
     let path: String
     let remote: CountingRemote
 
-    /// - Parameter remote: A folder; or the URL of a bucket, whose credentials are in the file that
-    ///   `COFFER_TEST_S3_CREDENTIALS` names.
-    init(path: String, remote: String) throws {
+    init(path: String, folder: String) throws {
         self.path = path
-        if remote.contains("://") {
-            let file = ProcessInfo.processInfo.environment["COFFER_TEST_S3_CREDENTIALS"] ?? ""
-            self.remote = CountingRemote(try S3Remote(remote, credentials: .file(file)))
-        } else {
-            try FileManager.default.createDirectory(
-                atPath: remote, withIntermediateDirectories: true)
-            self.remote = CountingRemote(try FolderRemote(remote))
-        }
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        remote = CountingRemote(try FolderRemote(folder))
     }
 
     static var key: StoreKey { .raw(Run.key) }

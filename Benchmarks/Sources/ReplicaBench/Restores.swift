@@ -41,11 +41,6 @@ struct Restores {
         try Place.say(["seconds": (bench_now() - start) / 1e6, "objects": names.count])
     }
 
-    /// Deletes what a measurement left at a service.
-    func removeAll() async throws {
-        for name in try await allNames() { try await place.remote.delete(name) }
-    }
-
     private func allNames() async throws -> [String] {
         var names: [String] = []
         while case let some = try await place.remote.names(
