@@ -90,7 +90,8 @@ struct ReplicaChecks: ParsableCommand {
             discussion: """
                 Does all that coffer restore does, and looks for every record that is kept: each \
                 record must follow the one before, each page must have its MAC, all together the \
-                digest that the owner has sealed, and the structure must be sound. It needs space for the store in TMPDIR, or /tmp.
+                digest that the owner has sealed, and the structure must be sound. It needs space \
+                for the store in TMPDIR, or /tmp.
 
                 EXAMPLES
                   coffer replica verify /mnt/backups/notes --passphrase-file secret

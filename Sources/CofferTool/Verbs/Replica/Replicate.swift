@@ -37,9 +37,9 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             minute. Once pages are sent the run waits for an hour, and later as long as it takes; \
             a first transfer that breaks off goes on with the next run. With --json each event is \
             a line: waiting, ready, sent, snapshot, failed, recovered, stopped. A supervisor that \
-            sets NOTIFY_SOCKET is told when it is ready, and asked for time until then; its SIGHUP, \
-            as of systemctl reload, sends at once what was committed. What was not sent within a \
-            minute of the stop is sent by the next run.
+            sets NOTIFY_SOCKET is told when it is ready, and asked for time until then; its \
+            SIGHUP, as of systemctl reload, sends at once what was committed. What was not sent \
+            within a minute of the stop is sent by the next run.
 
             EXAMPLES
               coffer replicate notes.db /mnt/backups/notes --passphrase-file secret
