@@ -8,8 +8,8 @@ from pathlib import Path
 SMALL, ROWS_OF_GIGABYTE = 5000, 5_200_000
 PAGE = 4096
 # One-row commits of one pass, and of the time with and without a replica.
-SHIPPED, SECONDS, ROUNDS = 1000, 3, 4
-IDLE_SECONDS, FLEET, FLEET_SECONDS, PASSES = 10, 500, 5, 7
+SHIPPED, SECONDS, ROUNDS = 1000, 5, 2
+IDLE_SECONDS, FLEET, FLEET_SECONDS, PASSES = 10, 500, 5, 5
 
 
 def summary(blocks):
