@@ -35,7 +35,9 @@ struct PageChanges {
     ) throws {
         let found = try store.withPages(of: source, cancellation) { snapshot -> PageChanges? in
             if let version, snapshot.version == version { return nil }
-            var new = PageTags()
+            // Only the tags that differ are added to the digest.
+            var new = tags
+            new.cut(to: snapshot.pageCount, keys)
             new.reserve(snapshot.pageCount)
             var restCount = 0
             let spool = PageSpool(pageByteCount: snapshot.pageByteCount, beside: source.path)
@@ -43,19 +45,21 @@ struct PageChanges {
                 if number & 0xff == 0 { try snapshot.requireGoing() }
                 let tag = try snapshot.tag(ofPage: number)
                 let known = tags[number]
-                if known.map({ $0.elementsEqual(tag) }) == true || spool.count < limit {
-                    if known.map({ $0.elementsEqual(tag) }) != true {
-                        try spool.append(snapshot.page(number), number)
+                if let known, known.elementsEqual(tag) { continue }
+                if spool.count < limit {
+                    try spool.append(snapshot.page(number), number)
+                    if number > new.count {
+                        new.append(tag, keys)
+                    } else {
+                        new.set(number, tag, keys)
                     }
-                    new.append(tag, keys)
                 } else {
                     // Pages are sent in order, so that after the first that is new there is none.
-                    guard let known else {
+                    guard known != nil else {
                         restCount += snapshot.pageCount - number + 1
                         break
                     }
                     restCount += 1
-                    new.append(Array(known), keys)
                 }
             }
             return PageChanges(
