@@ -78,10 +78,10 @@ struct LogEnd {
         while true {
             let names = try await access.names(withPrefix: Slot.folder, after: name)
             // Other programs leave files of their own in a folder.
-            slots += names.compactMap(Slot.init(name:)).filter {
+            // A remote may ignore where the list shall begin.
+            slots += names.filter { $0 > name }.compactMap(Slot.init(name:)).filter {
                 $0.term < Self.numberMax && $0.number < Self.numberMax
             }
-            // A remote may ignore where the list shall begin.
             guard let last = names.last, last > name else { return slots }
             name = last
         }

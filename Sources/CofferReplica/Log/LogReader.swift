@@ -92,12 +92,25 @@ struct LogReader {
             } catch let error as StoreError where error.code == .remoteDamaged {
                 result.damage = result.damage ?? error
             }
-            // The record before it names the snapshot before it.
-            guard slot.number > 0 else { return result }
-            let before = Slot(term: slot.term, number: slot.number - 1)
-            next = try await record(at: before)?.snapshot
+            // A record before it names the snapshot before it.
+            next = nil
+            for number in (0..<slot.number).suffix(Self.triedCount).reversed() where next == nil {
+                next = try await whole(at: Slot(term: slot.term, number: number))?.snapshot
+            }
         }
         return result
+    }
+
+    /// How many records are read to find one that is whole.
+    private static let triedCount = 8
+
+    /// The record of a slot; `nil` if the slot is free, or the record is damaged.
+    func whole(at slot: Slot) async throws -> Found? {
+        do {
+            return try await record(at: slot)
+        } catch let error as StoreError where error.code == .remoteDamaged {
+            return nil
+        }
     }
 
     /// The index of the last snapshot up to a record; `nil` if there is none.

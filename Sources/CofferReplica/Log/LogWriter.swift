@@ -154,7 +154,9 @@ actor LogWriter {
     /// - Throws: `.remoteDamaged` if it does not; `.fenced` if another owner has deleted it.
     func requireLast() async throws {
         guard try await access.exists(last.name) else {
-            if let end = try await LogEnd(access: access).last(), end > last {
+            if let end = try await LogEnd(access: access).last(), end >= last {
+                // It is there after all: the disk of a folder was mounted in between.
+                if end == last { return }
                 isFenced = true
                 throw fenced
             }

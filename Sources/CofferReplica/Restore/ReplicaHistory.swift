@@ -30,7 +30,7 @@ public struct ReplicaHistory: Sendable {
 
     /// The commits, the oldest first.
     public let commits: [Commit]
-    /// That a record is lost; `nil` if that was not noticed. Then `commits` are those before it. A
+    /// That a record is lost or damaged; `nil` if none is. Then `commits` are those before it. A
     /// restore of the newest commit may succeed, from a snapshot that was made later.
     public let damage: StoreError?
     /// The name of the last owner.
@@ -60,18 +60,15 @@ public struct ReplicaHistory: Sendable {
             remote, patience: RemoteAccess.Patience(limit: RemoteAccess.beginningLimit))
         let replica = try await OpenReplica.at(access, "", key.copy())
         let (reader, end, description) = (replica.reader, replica.end, replica.description)
-        damage = end.damage
-        var listed = end.last
-        if let damage {
-            guard let before = end.hole?.before else { throw damage }
-            listed = try await reader.existing(before)
-        }
+        var damage = end.damage
         (owner, isClosed) = (end.owner, end.last.header.kind == .closed)
         lastWriteDate = end.last.record.moment
         var commits: [Commit] = []
         // The hash of a record is in the one after it.
         var last: (slot: Slot, record: ReplicaRecord)?
-        let index = try await reader.index(upTo: listed)
+        let snapshot = try await reader.lastSnapshot(upTo: end.last)
+        let index = snapshot.found?.index
+        damage = damage ?? snapshot.damage
         let snapshots = Set((index?.kept.map(\.end) ?? []) + (index.map { [$0.end] } ?? []))
         func add(_ slot: Slot, _ record: ReplicaRecord, _ hash: [UInt8]) {
             guard index?.restores(slot) ?? true else { return }
@@ -81,12 +78,21 @@ public struct ReplicaHistory: Sendable {
                     byteCount: Int(record.pageCount) * description.pageByteCount,
                     hasSnapshot: snapshots.contains(slot)))
         }
-        let summaries = LogSummaries(reader: reader, end: listed.slot)
-        try await summaries.readAll(index) { slot, header, record in
-            if let last { add(last.slot, last.record, header.previous) }
-            last = LogSummaries.endsCommit(header, record) ? (slot, record) : nil
+        let summaries = LogSummaries(reader: reader, end: end.last.slot)
+        do {
+            try await summaries.readAll(index) { slot, header, record in
+                if let last { add(last.slot, last.record, header.previous) }
+                last = LogSummaries.endsCommit(header, record) ? (slot, record) : nil
+            }
+            if let last { add(last.slot, last.record, end.last.sealed.hash) }
+        } catch let error as StoreError where error.code == .remoteDamaged {
+            damage = damage ?? error
+            // The record that would have its hash is lost.
+            if let last, let found = try await reader.whole(at: last.slot) {
+                add(last.slot, last.record, found.sealed.hash)
+            }
         }
-        if let last { add(last.slot, last.record, listed.sealed.hash) }
+        self.damage = damage
         self.commits = commits
     }
 

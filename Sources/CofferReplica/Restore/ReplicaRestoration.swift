@@ -33,6 +33,8 @@ struct ReplicaRestoration {
         let time: Date
         /// The number of the key that the pages are under; `nil` without a keyring.
         let epoch: UInt32?
+        /// What is wrong with records after the moment, behind which a clock may have been wrong.
+        var damage: StoreError?
 
         init(_ found: LogReader.Found) {
             position = ReplicaPosition(found.slot, found.sealed.hash)
@@ -167,7 +169,7 @@ struct ReplicaRestoration {
                     continue
                 }
             }
-            if let found { return (found, damage ?? lost) }
+            if let found { return (found, damage ?? found.damage ?? lost) }
             if case .position(let position) = moment.kind { throw notACommit(position) }
         }
         if let damage = damage ?? lost { throw damage }
@@ -212,7 +214,7 @@ struct ReplicaRestoration {
         var term = end.wholeTerm
         while let next = term, Slot(term: next, number: 0) >= index?.wholeFrom ?? .first {
             let slot = Slot(term: next, number: 0)
-            if let begin = try await reader.record(at: slot) {
+            if let begin = try await reader.whole(at: slot) {
                 starts.append(.term(next))
                 term = begin.record.note.wholeTerm
             } else {
@@ -228,8 +230,8 @@ struct ReplicaRestoration {
         beforeTerm term: UInt64, _ reader: LogReader
     ) async throws -> LogReader.Found? {
         let begin = Slot(term: term - 1, number: 0)
-        guard term > 1, try await reader.record(at: begin) != nil else { return nil }
-        return try await reader.record(at: try await LogEnd(access: access).last(from: begin))
+        guard term > 1, try await reader.whole(at: begin) != nil else { return nil }
+        return try await reader.whole(at: try await LogEnd(access: access).last(from: begin))
     }
 
     private func fill(
@@ -282,16 +284,19 @@ struct ReplicaRestoration {
         var readCount = 0
         // Of a first transfer that has not ended yet.
         var digest: UInt128?
+        // Whether a record after the moment was passed.
+        var hasPassed = false
         // Pages of a commit that has not ended yet, if an earlier one may have to stay.
         var pending: PageSpool?
         // Reads no record after `last`: a later one may be damaged or deleted.
         let chain = RecordChain(reader: chain.reader, end: min(last, chain.end))
-        try await chain.follow(from: first) { found in
+        func visit(_ found: LogReader.Found) async throws -> Bool {
             // The remote may answer the same question in two ways.
             if let atLeast, found.slot == atLeast.slot { try require(atLeast, isOf: found.sealed) }
             let record = found.record
             var isLater = false
             if case .time(let limit) = moment.kind { isLater = record.moment > limit }
+            if isLater, commit != nil { hasPassed = true }
             switch found.header.kind {
             case .begin:
                 // Another owner does not end the commit of the one before.
@@ -335,6 +340,11 @@ struct ReplicaRestoration {
             }
             commit = Commit(found)
             return true
+        }
+        do {
+            try await chain.follow(from: first, visit)
+        } catch let error as StoreError where error.code == .remoteDamaged && hasPassed {
+            commit?.damage = error
         }
         if case .position(let position) = moment.kind, let found = commit,
             found.position != position

@@ -88,10 +88,11 @@ struct ReplicaChecks: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Restores a replica to a private folder, checks every page, and removes it.",
             discussion: """
-                Does all that coffer restore does, and looks for every record that is kept: each \
-                record must follow the one before, each page must have its MAC, all together the \
-                digest that the owner has sealed, and the structure must be sound. It needs space \
-                for the store in TMPDIR, or /tmp.
+                Does all that coffer restore does: each record must follow the one before, each \
+                page must have its MAC, all together the digest that the owner has sealed, and \
+                the structure must be sound. Then it looks whether every other record that is \
+                kept is there, without its pages. It needs space for the store in TMPDIR, or \
+                /tmp.
 
                 EXAMPLES
                   coffer replica verify /mnt/backups/notes --passphrase-file secret

@@ -25,7 +25,7 @@ struct ReplicaMetricsFile: Sendable {
     private let file: ReplacedFile
     private let labels: String
     /// What an earlier run has written, for what this one does not know.
-    private let former: Values?
+    let former: Values?
     private static let first = "coffer_replica_run_timestamp_seconds"
 
     /// - Throws: As `ReplacedFile`.
@@ -45,7 +45,7 @@ struct ReplicaMetricsFile: Sendable {
         let metrics: [(name: String, help: String, value: Int?)] = [
             (Self.first, "When coffer replicate last wrote this file.", number(now)),
             (
-                "coffer_replica_ok", "1 if commits are sent, 0 if the last try failed.",
+                Self.ok, "1 if commits are sent, 0 if the last try failed.",
                 values.isOK ? 1 : 0
             ),
             (
@@ -67,6 +67,7 @@ struct ReplicaMetricsFile: Sendable {
         }
     }
 
+    private static let ok = "coffer_replica_ok"
     private static let sent = "coffer_replica_sent_timestamp_seconds"
     private static let snapshotOK = "coffer_replica_snapshot_ok"
     private static let snapshot = "coffer_replica_snapshot_timestamp_seconds"
@@ -85,7 +86,8 @@ struct ReplicaMetricsFile: Sendable {
             number(name).map { Date(timeIntervalSince1970: Double($0)) }
         }
         return Values(
-            isOK: false, sentDate: date(sent), isSnapshotOK: number(snapshotOK).map { $0 == 1 },
+            isOK: number(ok) == 1, sentDate: date(sent),
+            isSnapshotOK: number(snapshotOK).map { $0 == 1 },
             snapshotDate: date(snapshot))
     }
 }

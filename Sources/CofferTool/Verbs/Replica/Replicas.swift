@@ -30,12 +30,14 @@ struct Replicas: AsyncParsableCommand {
     func run() async throws {
         let (place, key) = try await remoteOptions.replica(at: remote.place, secret)
         let history = try await ReplicaHistory(of: place, key: try key.takeOne())
-        if let damage = history.damage {
-            Terminal.warn(
-                "\(Failure(damage).message): the commits before it are listed. coffer restore may "
-                    + "have the newest one, from a later snapshot; replicate to a new remote")
-        }
         try output.print(ReplicasResult(place.place, history, listsAll: all))
+        if let damage = history.damage {
+            throw StoreError(
+                damage.code, damage.message,
+                hint: "The commits before it are listed. Restore one of them if you need it, or "
+                    + "the newest commit, which a later snapshot may have. Give the store a new "
+                    + "remote.")
+        }
     }
 }
 

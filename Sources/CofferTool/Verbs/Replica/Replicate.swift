@@ -122,10 +122,17 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         let isService = RemoteOptions.isService(remote.place)
         let service = isService ? try remoteOptions.remote(remote.place) : nil
         let name = service?.place ?? remote.place
-        let metrics = try prometheus.map {
+        let file = try prometheus.map {
             try ReplicaMetricsFile($0, store: store.path, remote: name)
         }
+        let metrics = file.map { file in
+            ReplicaMetrics(file) { error in
+                Terminal.warn("the replica goes on, but \(Failure(error).sentence)")
+            }
+        }
         let events = ReplicateEvents(store.path, name, output, isService: !once, metrics)
+        let ticking = once ? nil : metrics.map { metrics in Task { await metrics.tick() } }
+        defer { ticking?.cancel() }
         do {
             _ = try secret.source()
             let place = try service ?? remoteOptions.remote(remote.place)
@@ -153,6 +160,7 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
         if let interval { options.interval = .microseconds(interval.microseconds) }
         let transfer = output.reporter("replicate", unit: "bytes")
         options.progress = { progress in
+            events.progresses()
             // A bar for less than a record would only flicker.
             guard progress.byteCountTotal > ReplicaProgress.step else { return }
             events.lines.add("progress") {
@@ -161,8 +169,6 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
             }
         }
         defer { events.finish() }
-        let ticking = once ? nil : Task { await events.tick() }
-        defer { ticking?.cancel() }
         return try await serve(opened, place, options, transfer, events)
     }
 
@@ -189,6 +195,7 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
                 defer { transfer.finish() }
                 return try await Self.begin(opened, place, options)
             }
+            // A supervisor may ask at once when it is told.
             begun.withLock { $0 = replica }
             await events.isReady(replica)
             if once {

@@ -34,7 +34,7 @@ final class ReplicateEvents: Sendable {
     private let remote: String
     private let output: OutputOptions
     private let isService: Bool
-    private let metrics: ReplicaMetricsFile?
+    private let metrics: ReplicaMetrics?
     let lines = EventLines()
     private let state = Mutex(State())
 
@@ -46,25 +46,17 @@ final class ReplicateEvents: Sendable {
         var isDown = false
         var snapshotDate: Date?
         var isReady = false
-        /// What the file of `--prometheus` has.
-        var values = ReplicaMetricsFile.Values(isOK: true)
-        var valuesTime: ContinuousClock.Instant?
         /// How many requests of a supervisor are not served yet.
         var requestCount = 0
-        /// Whether the last write of that file has failed.
-        var hasLostValues = false
     }
 
     /// How long a failure that lasts is not told again.
     private static let pause = Duration.seconds(3600)
 
-    /// The longest time after which the file of `--prometheus` is written again.
-    private static let metricsPause = Duration.seconds(15)
-
     /// - Parameter isService: Whether events are told, and not only the end.
     init(
         _ path: String, _ remote: String, _ output: OutputOptions, isService: Bool,
-        _ metrics: ReplicaMetricsFile?
+        _ metrics: ReplicaMetrics?
     ) {
         (self.path, self.remote, self.output) = (path, remote, output)
         (self.isService, self.metrics) = (isService, metrics)
@@ -73,19 +65,11 @@ final class ReplicateEvents: Sendable {
     /// Whether each event is a line of JSON, which takes the place of messages.
     private var writesLines: Bool { isService && output.json }
 
-    /// Writes the file of `--prometheus` until the task is cancelled: to begin may take hours.
-    func tick() async {
-        while !Task.isCancelled {
-            write(state.withLock(\.values))
-            try? await Task.sleep(for: Self.metricsPause)
-        }
-    }
-
     func isReady(_ replica: Replica) async {
         let status = await replica.status
         let position = status.position
         state.withLock { ($0.position, $0.isReady) = (position, true) }
-        write(ReplicaMetricsFile.Values(status))
+        update(ReplicaMetricsFile.Values(status))
         guard isService else { return }
         tell(.ready, position)
         note(
@@ -108,8 +92,9 @@ final class ReplicateEvents: Sendable {
     func failed(_ error: any Error) {
         let failure = Failure(error)
         let now = ContinuousClock.now
+        // Afterwards the status of the replica tells.
+        if !state.withLock(\.isReady) { metrics?.set(isOK: false) }
         let isNew = state.withLock { state in
-            if !state.isReady { state.values.isOK = false }
             if let told = state.failure, told.message == failure.message,
                 now - told.time < Self.pause
             {
@@ -129,7 +114,7 @@ final class ReplicateEvents: Sendable {
     /// - Returns: Why the replication has ended; `nil` while it goes on.
     func look(at replica: Replica) async throws -> StoreError? {
         let status = await replica.status
-        write(ReplicaMetricsFile.Values(status))
+        update(ReplicaMetricsFile.Values(status))
         if let end = status.end { return end }
         let isSent = advance(to: status.position)
         let (isRecovered, isSnapshot) = state.withLock { state in
@@ -211,7 +196,7 @@ final class ReplicateEvents: Sendable {
         let position = status.position
         var values = ReplicaMetricsFile.Values(status)
         values.isOK = true
-        write(values)
+        update(values, isLast: true)
         tell(.stopped, position)
         finish()
         return event(isService ? .stopped : .sent, position)
@@ -219,42 +204,24 @@ final class ReplicateEvents: Sendable {
 
     /// Tells that the run ends by an error.
     func ended(by error: any Error) {
-        var (position, values) = state.withLock { ($0.position, $0.values) }
-        values.isOK = false
-        write(values)
-        tell(.stopped, position, Failure(error))
+        metrics?.set(isOK: false, isLast: true)
+        tell(.stopped, state.withLock(\.position), Failure(error))
         finish()
     }
 
     /// - Returns: The report of a run that has found nothing to send.
     func unchanged(at position: ReplicaPosition) -> ReplicateEvent {
-        write(ReplicaMetricsFile.Values(isOK: true, sentDate: .now))
+        update(ReplicaMetricsFile.Values(isOK: true, sentDate: .now), isLast: true)
         return event(.unchanged, position)
     }
 
-    /// Writes the file of `--prometheus`, if its values are news or old.
-    private func write(_ values: ReplicaMetricsFile.Values) {
-        guard let metrics else { return }
-        let now = ContinuousClock.now
-        let isDue = state.withLock { state in
-            let isOld = state.valuesTime.map { now - $0 >= Self.metricsPause } ?? true
-            guard isOld || values.isNews(after: state.values) else { return false }
-            (state.values, state.valuesTime) = (values, now)
-            return true
-        }
-        guard isDue else { return }
-        do {
-            try metrics.write(values)
-            state.withLock { $0.hasLostValues = false }
-        } catch {
-            let isTold = state.withLock { state in
-                defer { state.hasLostValues = true }
-                return state.hasLostValues
-            }
-            guard !isTold else { return }
-            let failure = Failure(error)
-            lines.add { Terminal.warn("the replica goes on, but \(failure.sentence)") }
-        }
+    /// Called while pages are sent.
+    func progresses() {
+        if !state.withLock(\.isReady) { metrics?.set(isOK: true) }
+    }
+
+    private func update(_ values: ReplicaMetricsFile.Values, isLast: Bool = false) {
+        metrics?.update(isLast: isLast) { $0 = values }
     }
 
     /// Waits until everything is told, some seconds at most: a reader may have stalled.
