@@ -276,6 +276,25 @@ struct ReplicaRestoration {
         }
     }
 
+    /// Writes the pages of a record, or keeps them until their commit ends.
+    ///
+    /// - Parameter spool: Keeps the pages; `nil` to write them at once.
+    private func write(
+        _ found: LogReader.Found, to file: ReplicaTarget, through spool: PageSpool?,
+        _ pageByteCount: Int
+    ) throws(StoreError) {
+        for page in found.record.pages {
+            guard page.bytes.count == pageByteCount, page.number > 0 else {
+                throw inconsistent(found.slot)
+            }
+            if let spool {
+                try spool.append(page.bytes, Int(page.number))
+            } else {
+                try file.write(page.bytes, at: Int(page.number))
+            }
+        }
+    }
+
     private func fill(
         _ file: ReplicaTarget, _ chain: RecordChain, from first: Slot, to last: Slot,
         after before: Commit? = nil, isSnapshot: Bool = false, _ pageByteCount: Int
@@ -313,18 +332,8 @@ struct ReplicaRestoration {
                 if isLater { return true }
             case .segment:
                 if isLater { return false }
-                let isFirst = commit == nil
                 let spool = pending ?? PageSpool(pageByteCount: pageByteCount, beside: path)
-                for page in record.pages {
-                    guard page.bytes.count == pageByteCount, page.number > 0 else {
-                        throw inconsistent(found.slot)
-                    }
-                    if isFirst {
-                        try file.write(page.bytes, at: Int(page.number))
-                    } else {
-                        try spool.append(page.bytes, Int(page.number))
-                    }
-                }
+                try write(found, to: file, through: commit == nil ? nil : spool, pageByteCount)
                 pending = spool
                 readCount += record.pages.count
                 progress?(
