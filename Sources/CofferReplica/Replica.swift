@@ -131,7 +131,7 @@ public actor Replica {
     ///   `CancellationError` ends the wait and not the work. While the remote cannot be reached the
     ///   call waits.
     /// - Complexity: O(*pages*): 16 bytes of each page are read, and those that have changed are
-    ///   sent.
+    ///   sent. If none has, the remote is asked once for the last record.
     @discardableResult
     public func caughtUp() async throws -> ReplicaPosition {
         guard !isClosing else { throw end ?? Self.closed }
@@ -343,7 +343,7 @@ public actor Replica {
             sent = end
             let position = try await writer.append(.segment, record)
             remoteCheck = options.currentInstant() + Self.pauseOfChecks
-            // If the run ended now, the next one would send all pages again.
+            // From here on, to wait for the remote is better than to end the run.
             reader.access.lengthenLimit()
             maker?.note(numbers, changes.tags)
             if isFirst { tagFile.write(sentTags, of: numbers) }

@@ -15,7 +15,7 @@ private final class ForeignConnection {
         connection = try Connection(
             path: path, key: key, configuration: configuration("existing"))
         let handle = try connection.current()
-        // It may do everything.
+        // The authorizer lets the connection do everything.
         handle.authorizer.isCoffer = true
         db = handle.db
         sqlite3_busy_timeout(db, 30_000)

@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Workload
 
@@ -14,28 +13,19 @@ import Workload
 func replicate(
     _ store: Store, to folder: String, _ work: ReplicatorWork, tellsEarly: Bool
 ) throws -> String {
-    let ended = DispatchSemaphore(value: 0)
-    let failure = FailureBox()
-    Task.detached {
-        do {
+    do {
+        return try withTasks {
             switch work {
             case .maintained:
                 try await replicate(store, FastRemote(folder), work, tellsEarly)
             case .plain, .keyring:
                 try await replicate(store, FolderRemote(folder), work, tellsEarly)
             }
-        } catch {
-            failure.text = "\(error)"
+            return ""
         }
-        ended.signal()
+    } catch {
+        return "\(error)".replacingOccurrences(of: "\n", with: " ")
     }
-    ended.wait()
-    return failure.text.replacingOccurrences(of: "\n", with: " ")
-}
-
-private final class FailureBox: @unchecked Sendable {
-    // Unchecked: the semaphore orders the only write before the only read.
-    var text = ""
 }
 
 private func replicate(
@@ -75,7 +65,7 @@ private func changeKey(of store: Store) async throws {
     switch Int.random(in: 0..<6) {
     case 0: try await store.rotate()
     case 1:
-        let keys = try store.keys
+        let keys = store.keys
         if let slot = try keys.slots.first(where: { $0.label == "2" }) {
             try await keys.remove(slot.id)
         } else {

@@ -21,7 +21,7 @@ struct Passes {
         try await store.close()
     }
 
-    /// What one pass sends for some commits of one row.
+    /// Counts the bytes and pages that one pass sends after some commits of one row.
     func ship(_ count: Int, of rowCount: Int) async throws {
         try await withReplica(every: .seconds(3600)) { store, replica in
             try await RowWriter(store: store, rowCount: rowCount).write(0..<count)
@@ -32,7 +32,7 @@ struct Passes {
         }
     }
 
-    /// What passes cost that send one page each.
+    /// Measures passes that send one page each.
     func pass(_ count: Int, of rowCount: Int) async throws {
         try await withReplica(every: .seconds(3600)) { store, replica in
             let writer = RowWriter(store: store, rowCount: rowCount)
@@ -48,7 +48,7 @@ struct Passes {
         }
     }
 
-    /// What the remote gets while nothing is committed.
+    /// Counts the objects that are put while nothing is committed.
     func idle(seconds: Int) async throws {
         try await withReplica(every: .seconds(1)) { _, _ in
             // The first pass by itself is over.

@@ -13,7 +13,7 @@ struct LogEnd {
     struct Found: Equatable, Sendable {
         /// The slot of the last record.
         let last: Slot
-        /// That a record before it is lost; `nil` if that was not noticed.
+        /// Where a record before it is lost; `nil` if none was noticed.
         let hole: Hole?
     }
 
@@ -77,8 +77,8 @@ struct LogEnd {
         var name = name
         while true {
             let names = try await access.names(withPrefix: Slot.folder, after: name)
-            // Other programs leave files of their own in a folder.
-            // A remote may ignore where the list shall begin.
+            // Other programs leave files of their own in a folder, and a remote may ignore where
+            // the list shall begin.
             slots += names.filter { $0 > name }.compactMap(Slot.init(name:)).filter {
                 $0.term < Self.numberMax && $0.number < Self.numberMax
             }
@@ -99,7 +99,7 @@ struct LogEnd {
         while try await holds(known + step) {
             known += step
             step *= 2
-            // So the products of callers cannot overflow.
+            // Below it, the products of callers cannot overflow.
             guard known < Self.numberMax else {
                 throw StoreError(
                     .remoteDamaged, "the remote says that every record exists",

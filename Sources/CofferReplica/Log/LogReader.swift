@@ -30,7 +30,7 @@ struct LogReader {
         /// A place where a record is lost; `nil` if none was noticed.
         let hole: LogEnd.Hole?
 
-        /// That a record is lost; `nil` if that was not noticed.
+        /// The loss of a record, as an error; `nil` if none was noticed.
         var damage: StoreError? {
             hole.map { hole in
                 StoreError(
@@ -49,10 +49,9 @@ struct LogReader {
         guard let found = try await LogEnd(access: access).find() else { return nil }
         let last = try await existing(found.last)
         let first = Slot(term: found.last.term, number: 0)
-        // A restore needs no owner.
-        let begin =
-            first == last.slot
-            ? last : found.hole == nil ? try await existing(first) : try await record(at: first)
+        let begin = first == last.slot ? last : try await record(at: first)
+        // Behind a hole nobody goes on, and a restore needs no owner.
+        guard begin != nil || found.hole != nil else { throw Self.missing(first) }
         let owner = last.header.kind == .takeover ? last.record.note.owner : nil
         return End(
             last: last, owner: owner ?? begin?.record.note.owner ?? "",
@@ -69,15 +68,20 @@ struct LogReader {
 
     /// The index of a snapshot, from its record.
     func index(at slot: Slot) async throws -> SnapshotIndex {
-        guard let index = try await existing(slot).record.note.index else {
+        try await snapshot(at: slot).index
+    }
+
+    private func snapshot(at slot: Slot) async throws -> (record: Found, index: SnapshotIndex) {
+        let found = try await existing(slot)
+        guard let index = found.record.note.index else {
             throw StoreError(.remoteDamaged, "\(slot.name) is not the record of a snapshot")
         }
-        return index
+        return (found, index)
     }
 
     /// A snapshot that can be read, and the one after it whose record is lost or damaged.
     struct LastSnapshot {
-        var found: (record: Slot, index: SnapshotIndex)?
+        var found: (record: Found, index: SnapshotIndex)?
         var damage: StoreError?
     }
 
@@ -87,7 +91,7 @@ struct LogReader {
         var next = last.snapshot
         while let slot = next {
             do {
-                result.found = (slot, try await index(at: slot))
+                result.found = try await snapshot(at: slot)
                 return result
             } catch let error as StoreError where error.code == .remoteDamaged {
                 result.damage = result.damage ?? error

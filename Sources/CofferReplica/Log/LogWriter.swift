@@ -155,7 +155,7 @@ actor LogWriter {
     func requireLast() async throws {
         guard try await access.exists(last.name) else {
             if let end = try await LogEnd(access: access).last(), end >= last {
-                // It is there after all: the disk of a folder was mounted in between.
+                // The record is there after all: the disk of a folder was mounted in between.
                 if end == last { return }
                 isFenced = true
                 throw fenced

@@ -30,8 +30,9 @@ public struct ReplicaHistory: Sendable {
 
     /// The commits, the oldest first.
     public let commits: [Commit]
-    /// That a record is lost or damaged; `nil` if none is. Then `commits` are those before it. A
-    /// restore of the newest commit may succeed, from a snapshot that was made later.
+    /// The loss of a record, or its damage; `nil` if none was noticed. Otherwise `commits` are
+    /// those before it. A restore of the newest commit may succeed, from a snapshot that was made
+    /// later.
     public let damage: StoreError?
     /// The name of the last owner.
     public let owner: String
@@ -50,9 +51,9 @@ public struct ReplicaHistory: Sendable {
     ///   - remote: Where a store was replicated to. It is only read.
     ///   - key: Of the store that was replicated.
     /// - Throws: `StoreError` `.notFound` if the remote has no replica, `.wrongKey` if the key is
-    ///   not that of the replica, `.remoteDamaged` if a record is missing or was changed,
-    ///   `.needsNewerEngine` for a file that only SQLCipher 4 opens, `.remoteDenied` if the remote
-    ///   refuses the access, `.remoteUnavailable` if it cannot be reached for a minute;
+    ///   not that of the replica, `.remoteDamaged` if the last record was changed, or its keyring
+    ///   is lost, `.needsNewerEngine` for a file that only SQLCipher 4 opens, `.remoteDenied` if
+    ///   the remote refuses the access, `.remoteUnavailable` if it cannot be reached for a minute;
     ///   `CancellationError`.
     /// - Complexity: O(*records*): some hundred bytes of each are read.
     public init(of remote: any Remote, key: borrowing StoreKey) async throws {

@@ -33,7 +33,8 @@ struct ReplicaRestoration {
         let time: Date
         /// The number of the key that the pages are under; `nil` without a keyring.
         let epoch: UInt32?
-        /// What is wrong with records after the moment, behind which a clock may have been wrong.
+        /// The loss of a record after the moment; `nil` if none was noticed. If a clock was wrong,
+        /// a commit of the moment may have followed it.
         var damage: StoreError?
 
         init(_ found: LogReader.Found) {
@@ -90,7 +91,7 @@ struct ReplicaRestoration {
 
     // MARK: Records
 
-    /// That a record which is kept is missing or damaged; `nil` if none is.
+    /// The loss of a record that is kept; `nil` if all are there.
     private func missing(
         upTo end: LogReader.Found, _ snapshot: LogReader.LastSnapshot, _ reader: LogReader
     ) async throws -> StoreError? {
@@ -202,14 +203,13 @@ struct ReplicaRestoration {
         var starts: [Start] = []
         var missing: StoreError?
         let index = snapshot.found?.index
-        if let (slot, index) = snapshot.found {
-            let record = try await reader.existing(slot).record
+        if let (found, index) = snapshot.found {
             starts = index.kept.map(Start.snapshot)
             starts.append(
                 .snapshot(
                     SnapshotIndex.Kept(
-                        record: slot, begin: index.begin, end: index.end, moment: record.moment,
-                        remoteTime: record.remoteTime)))
+                        record: found.slot, begin: index.begin, end: index.end,
+                        moment: found.record.moment, remoteTime: found.record.remoteTime)))
         }
         var term = end.wholeTerm
         while let next = term, Slot(term: next, number: 0) >= index?.wholeFrom ?? .first {

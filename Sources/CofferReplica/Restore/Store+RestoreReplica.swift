@@ -44,8 +44,8 @@ public struct ReplicaRestoreReport: Sendable {
     /// Whether the key was rotated after that commit. The restored store has the earlier key again:
     /// call `Store.rotate` if that key was thrown away.
     public let isFromBeforeRotation: Bool
-    /// The damage of a snapshot, for which an earlier one was taken; `nil` if there is none. The
-    /// store is whole, but the replica is not: make a new one soon.
+    /// The damage of a snapshot or a record that the restore did without; `nil` if none was
+    /// noticed. The store is whole, but the replica is not: make a new one soon.
     public let damage: StoreError?
     /// The content of the restored store, which was checked.
     public let copy: CopyReport

@@ -98,20 +98,9 @@ struct PageTagFile {
     func write(_ tags: PageTags, since old: PageTags) -> Bool {
         guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return false }
         defer { close(descriptor) }
-        guard begin(tags.count, descriptor) else { return false }
-        var number = 1
-        while number <= tags.count {
-            // Neighbours in one call.
-            var run: [UInt8] = []
-            let first = number
-            while number <= tags.count, let tag = tags[number], old[number] != tag {
-                run += tag
-                number += 1
-            }
-            guard run.isEmpty || write(run, ofPage: first, to: descriptor) else { return false }
-            number += 1
-        }
-        return true
+        return begin(tags.count, descriptor)
+            && write(
+                tags, of: (1..<tags.count + 1).lazy.filter { old[$0] != tags[$0] }, to: descriptor)
     }
 
     /// Writes the tags of the pages of one record, in a transfer that has not ended.
@@ -121,11 +110,7 @@ struct PageTagFile {
         guard let descriptor = openOwn(O_RDWR | O_CREAT) else { return }
         defer { close(descriptor) }
         guard begin(tags.count, descriptor) else { return }
-        for number in numbers {
-            guard let tag = tags[Int(number)],
-                write(Array(tag), ofPage: Int(number), to: descriptor)
-            else { return }
-        }
+        _ = write(tags, of: numbers.lazy.map(Int.init), to: descriptor)
     }
 
     /// Writes the header, and gives the file its size.
@@ -135,9 +120,24 @@ struct PageTagFile {
         return ftruncate(descriptor, byteCount) == 0 && write(header, at: 0, to: descriptor)
     }
 
-    private func write(_ tags: [UInt8], ofPage number: Int, to descriptor: Int32) -> Bool {
-        let offset = Self.headerByteCount + (number - 1) * PageSnapshot.tagByteCount
-        return write(tags, at: offset, to: descriptor)
+    /// Writes the tags of some pages, which ascend: those of neighbours in one call.
+    private func write(
+        _ tags: PageTags, of numbers: some Sequence<Int>, to descriptor: Int32
+    ) -> Bool {
+        var (run, first) = ([UInt8](), 1)
+        func writeRun() -> Bool {
+            let offset = Self.headerByteCount + (first - 1) * PageSnapshot.tagByteCount
+            return run.isEmpty || write(run, at: offset, to: descriptor)
+        }
+        for number in numbers {
+            guard let tag = tags[number] else { return false }
+            if number != first + run.count / PageSnapshot.tagByteCount {
+                guard writeRun() else { return false }
+                (run, first) = ([], number)
+            }
+            run += tag
+        }
+        return writeRun()
     }
 
     private func write(_ bytes: [UInt8], at offset: Int, to descriptor: Int32) -> Bool {

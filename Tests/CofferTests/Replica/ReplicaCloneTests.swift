@@ -27,7 +27,7 @@ import Testing
             try fixture.insert(day * 10..<day * 10 + 3, in: store)
             try await fixture.nextDay(clone)
         }
-        // It is amid deleting when the machine is cloned.
+        // The machine is cloned while it deletes.
         try fixture.insert(40..<43, in: store)
         fixture.remote.deniesDeletion = true
         let isDenied = await isDenied { try await fixture.nextDay(clone) }
@@ -38,7 +38,7 @@ import Testing
         let end = try #require(try await reader.end())
         let next = end.last.slot.next
         fixture.remote.objects.merge(try records(1100, after: end.last, by: reader.keys)) { $1 }
-        // It is started anew, and deletes what is not kept any more.
+        // The other machine starts anew, and deletes what is not kept any more.
         let original = try fixture.copy(store, as: "original.db")
         options.takesOverFrom = "tests"
         let later = try await original.replicate(to: fixture.remote, options)
@@ -59,7 +59,7 @@ import Testing
         await expect(code) { try await clone.close() }
 
         #expect(before.allSatisfy { fixture.remote.objects[$0.key] == $0.value })
-        // Whoever finds a free slot in the past may have filled it.
+        // The clone may have filled a free slot in the past.
         let new = Set(fixture.remote.objects.keys).subtracting(before.keys)
         #expect(new.isSubset(of: [next.name]))
         #expect(try await fixture.history().commits == commits)

@@ -175,11 +175,11 @@ import Workload
         #expect(try await rowCount("copy") == 34)
     }
 
-    /// What is beside the store when the third run begins.
+    /// The state of the tags beside the store when the third run begins.
     enum KeptTags: CaseIterable {
         case whole, oneRecordBehind, threeRecordsBehind, torn, missing
 
-        /// Whether the pages that the remote has are known by it.
+        /// Whether the tags show which pages the remote has.
         var isUseful: Bool { self == .whole || self == .oneRecordBehind }
     }
 

@@ -71,7 +71,7 @@ import Testing
         case .old:
             { names in
                 guard let first = names.first else { return [] }
-                // Those of the same folder.
+                // Names of another folder would not be in the list.
                 return old.filter { $0 >= first && $0.prefix(4) == first.prefix(4) }
             }
         case .short: { Array($0.prefix(2)) }

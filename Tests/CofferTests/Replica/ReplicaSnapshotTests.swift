@@ -375,7 +375,7 @@ import Workload
             remote.objects[lost] = record
         }
         #expect(foundCount > 1)
-        // That of a snapshot is lost, which every later record names.
+        // The record of a snapshot is lost, which every later record names.
         let end = try #require(try await replica.reader.end()).last
         let snapshot = try #require(end.snapshot).name
         let record = remote.objects[snapshot]

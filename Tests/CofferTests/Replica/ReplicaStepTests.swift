@@ -7,7 +7,7 @@ import Testing
 
 /// A sender that ends at some call of its remote, before or after the call has had its effect.
 @Suite(.againstHanging, .onOwnThreads) struct ReplicaStepTests {
-    /// What the sender was told.
+    /// The positions that the sender was told, and the rows at each.
     private final class Told: Sendable {
         private let state = Mutex([(position: ReplicaPosition, numbers: [Int])]())
 

@@ -225,17 +225,12 @@ import Darwin
         let tool = try Tool.start(
             ["replicate", store.path, remote, "--interval", "1h", "--json", "--raw-key-fd", "3"],
             descriptors: [3: Tool.key(1)], environment: ["NOTIFY_SOCKET": path("notify")])
-        func nextState() -> String {
-            var message = socket.message()
-            while message.hasPrefix("EXTEND_TIMEOUT_USEC") { message = socket.message() }
-            return message
-        }
-        #expect(nextState() == "READY=1")
+        #expect(socket.state() == "READY=1")
         try store.execute("INSERT INTO t VALUES (2)")
         tool.send(SIGHUP)
-        let reload = nextState()
+        let reload = socket.state()
         #expect(reload.wholeMatch(of: /RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+/) != nil)
-        #expect(nextState() == "READY=1")
+        #expect(socket.state() == "READY=1")
         #expect(try coffer("restore", remote, path("copy")).exitCode == 0)
         #expect(try values(path("copy")) == [1, 2])
         tool.send(SIGTERM)
@@ -250,19 +245,14 @@ import Darwin
         let tool = try Tool.start(
             ["replicate", store.path, remote, "--interval", "1h", "--raw-key-fd", "3"],
             descriptors: [3: Tool.key(1)], environment: ["NOTIFY_SOCKET": path("notify")])
-        func nextState() -> String {
-            var message = socket.message()
-            while message.hasPrefix("EXTEND_TIMEOUT_USEC") { message = socket.message() }
-            return message
-        }
-        #expect(nextState() == "READY=1")
+        #expect(socket.state() == "READY=1")
         // Nothing was committed, so that only a look at the remote finds out.
         try FileManager.default.moveItem(atPath: remote, toPath: remote + ".away")
         tool.send(SIGHUP)
-        #expect(nextState().hasPrefix("RELOADING=1"))
+        #expect(socket.state().hasPrefix("RELOADING=1"))
         try tool.waitForError("warning")
         try FileManager.default.moveItem(atPath: remote + ".away", toPath: remote)
-        #expect(nextState() == "READY=1")
+        #expect(socket.state() == "READY=1")
         tool.send(SIGTERM)
         let output = try tool.finish()
         #expect(output.exitCode == 0, "\(output.errorText)")
@@ -333,7 +323,7 @@ import Darwin
             "replicate", store.path, remote, "--owner", "other", "--prometheus", file)
         #expect(failed.exitCode == 28, "\(failed.errorText)")
         #expect(try values()["ok"] == 0)
-        // What this run does not know stays.
+        // A value that this run does not know stays as it was.
         #expect(try #require(try values()["sent_timestamp_seconds"]) >= start)
         for (arguments, key, code) in [
             ([store.path, path("absent")], 1, 10), ([store.path, remote], 2, 12),
@@ -648,6 +638,13 @@ private final class NotifySocket {
     }
 
     deinit { close(descriptor) }
+
+    /// Waits for a message that is no request for time.
+    func state() -> String {
+        var message = message()
+        while message.hasPrefix("EXTEND_TIMEOUT_USEC") { message = self.message() }
+        return message
+    }
 
     /// Waits for a message.
     func message() -> String {

@@ -4,7 +4,7 @@ import Synchronization
 final class ReplicaMetrics: Sendable {
     private struct State {
         var values: ReplicaMetricsFile.Values
-        /// What the file has, and since when; `nil` before the first write.
+        /// The values in the file, and when they were written; `nil` before the first write.
         var written: (values: ReplicaMetricsFile.Values, time: ContinuousClock.Instant)?
         var hasEnded = false
         /// Whether the last write has failed.

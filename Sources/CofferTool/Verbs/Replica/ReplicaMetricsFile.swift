@@ -3,7 +3,7 @@ import Foundation
 
 /// The file that `--prometheus` of `replicate` names: whether a replica is up to date.
 struct ReplicaMetricsFile: Sendable {
-    /// What the file says.
+    /// The values in the file.
     struct Values: Sendable, Equatable {
         /// Whether the last try to send commits succeeded.
         var isOK: Bool
@@ -24,7 +24,7 @@ struct ReplicaMetricsFile: Sendable {
 
     private let file: ReplacedFile
     private let labels: String
-    /// What an earlier run has written, for what this one does not know.
+    /// The values of an earlier run. They stay for those that this run does not know.
     let former: Values?
     private static let first = "coffer_replica_run_timestamp_seconds"
 
