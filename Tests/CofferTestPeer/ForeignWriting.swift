@@ -12,13 +12,15 @@ private final class ForeignConnection {
     private let db: OpaquePointer
 
     init(_ path: String, _ key: consuming StoreKey) throws {
-        connection = try Connection(
-            path: path, key: key, configuration: configuration("existing"))
+        var configuration = configuration("existing")
+        // Also the first look at the file waits for the programs that write to it.
+        configuration.busyTimeout = .seconds(60)
+        connection = try Connection(path: path, key: key, configuration: configuration)
         let handle = try connection.current()
         // The authorizer lets the connection do everything.
         handle.authorizer.isCoffer = true
         db = handle.db
-        sqlite3_busy_timeout(db, 30_000)
+        sqlite3_busy_timeout(db, 60_000)
         try run("PRAGMA wal_autocheckpoint = 20")
     }
 
