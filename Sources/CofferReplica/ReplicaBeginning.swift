@@ -236,10 +236,9 @@ struct ReplicaBeginning {
     ) throws -> FileState {
         try store.withPages(of: source, cancellation) { snapshot in
             var tags = PageTags()
-            tags.reserve(snapshot.pageCount)
             for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
                 if number & 0xfff == 0 { try snapshot.requireGoing() }
-                tags.append(try snapshot.tag(ofPage: number), keys)
+                tags.append(try snapshot.tag(ofPage: number)[...], keys)
             }
             return FileState(tags: tags, version: snapshot.version)
         }

@@ -51,7 +51,7 @@ func ownLog() throws -> String {
                     guard let writer else { continue }
                     for _ in 0..<Int.random(in: 1...20) where number < first + count {
                         record.pages = [
-                            .init(number: number, bytes: [UInt8](repeating: 1, count: 512))
+                            .init(number: number, bytes: [UInt8](repeating: 1, count: 512)[...])
                         ]
                         number += 1
                         try await writer.append(.segment, record)

@@ -138,10 +138,9 @@ package struct ReplicaSource: Sendable {
     package var pageByteCount: Int { cipher.profile.pageByteCount }
 
     /// The tag of a page, from its bytes as they are in the file; `nil` if they are not so many.
-    package func tag(of page: [UInt8]) -> [UInt8]? {
+    package func tag(of page: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard page.count == pageByteCount else { return nil }
-        let offset = cipher.profile.macOffset
-        return Array(page[offset..<offset + PageSnapshot.tagByteCount])
+        return page.dropFirst(cipher.profile.macOffset).prefix(PageSnapshot.tagByteCount)
     }
 
     /// Whether the keys of the file come from a keyring.

@@ -12,6 +12,8 @@ package final class ReplicaTarget {
     private let source: ReplicaSource
     private let path: String
     private let descriptor: Int32
+    /// The pages of the whole file, and how they are encrypted; `nil` while it is written.
+    private var whole: (pageCount: Int, cipher: FileCipher)?
 
     /// - Parameter source: Has the path of the new file.
     /// - Throws: `.alreadyExists` if something is at the path.
@@ -37,27 +39,11 @@ package final class ReplicaTarget {
     deinit { close(descriptor) }
 
     /// Writes a page, counted from 1.
-    package func write(_ page: [UInt8], at number: Int) throws(StoreError) {
+    package func write(_ page: ArraySlice<UInt8>, at number: Int) throws(StoreError) {
         let offset = off_t(number - 1) * off_t(source.cipher.profile.pageByteCount)
         guard page.withUnsafeBytes({ PositionedIO.write($0, to: descriptor, at: offset) }) else {
             throw StoreError.system(errno, "cannot write \(path)")
         }
-    }
-
-    /// The tag of a page that was written.
-    package func tag(ofPage number: Int) throws(StoreError) -> [UInt8] {
-        let start =
-            (number - 1) * source.cipher.profile.pageByteCount + source.cipher.profile.macOffset
-        var count: Int?
-        let tag = [UInt8](unsafeUninitializedCapacity: PageSnapshot.tagByteCount) {
-            buffer, filled in
-            count = PositionedIO.read(
-                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor, at: off_t(start))
-            filled = count ?? 0
-        }
-        guard let count else { throw StoreError.system(errno, "cannot read \(path)") }
-        // A page that was never written reads as zeros.
-        return tag + [UInt8](repeating: 0, count: PageSnapshot.tagByteCount - count)
     }
 
     /// Cuts the file to so many pages.
@@ -68,54 +54,93 @@ package final class ReplicaTarget {
         }
     }
 
-    /// Authenticates each page, checks the structure, and gives the file its name.
-    ///
-    /// The caller has compared the tags of all pages with what the owner of the replica says. So a
-    /// page of zeros is one that SQLite has left.
+    // MARK: Proof
+
+    /// Gives the file its size, and the key of its pages. Nothing is written afterwards.
     ///
     /// - Parameter epochs: The numbers of the keys.
-    /// - Throws: `.damaged` for a page or a structure that is not sound, and for an epoch that does
-    ///   not fit the file; `.alreadyExists`; `.cancelled`. After an error no file has the name.
-    package func adopt(
-        pageCount: Int, _ epochs: ReplicaEpochs, _ progress: ((CopyProgress) -> Void)?,
-        _ cancellation: Cancellation?
-    ) throws -> CopyReport {
-        let monitor = CopyMonitor(progress: progress, cancellation: cancellation)
+    /// - Throws: `.damaged` for an epoch that does not fit the file.
+    package func end(pageCount: Int, _ epochs: ReplicaEpochs) throws(StoreError) {
         let key = try source.copyKey(epochs)
         target.target.use(key)
+        whole = (pageCount, key.cipher)
         try cut(to: pageCount)
+    }
+
+    /// Reads every page back and authenticates it, and syncs the file.
+    ///
+    /// `check(_:)` may run at the same time.
+    ///
+    /// - Parameter note: Gets the number and the tag of each page. A page that was never written
+    ///   has zeros.
+    /// - Returns: The error of the first page that fails authentication; `nil` if none does. A page
+    ///   of zeros is one that SQLite has left, if the caller finds all tags to be right.
+    /// - Throws: `.cancelled`, `.io`.
+    package func readBack(
+        _ progress: ((CopyProgress) -> Void)?, _ cancellation: Cancellation?,
+        _ note: (Int, ArraySlice<UInt8>) -> Void
+    ) throws(StoreError) -> StoreError? {
+        let (pageCount, cipher) = try requireWhole()
+        let monitor = CopyMonitor(progress: progress, cancellation: cancellation)
+        let authenticator = PageAuthenticator(key: cipher.key, profile: cipher.profile)
+        let (byteCount, macOffset) = (cipher.profile.pageByteCount, cipher.profile.macOffset)
+        var failure: StoreError?
+        for first in stride(from: 1, through: pageCount, by: CopyMonitor.interval) {
+            let count = min(CopyMonitor.interval, pageCount - first + 1)
+            let pages = try bytes(ofPages: first..<first + count, byteCount)
+            for number in first..<first + count {
+                let start = (number - first) * byteCount
+                let page = pages[start..<start + byteCount]
+                note(number, page.dropFirst(macOffset).prefix(PageSnapshot.tagByteCount))
+                let isAuthentic = page.withUnsafeBytes {
+                    authenticator.authenticates($0, number: number)
+                }
+                if failure == nil, !isAuthentic, !page.allSatisfy({ $0 == 0 }) {
+                    failure = StoreError(
+                        .damaged, "page \(number) of the replica failed authentication",
+                        pages: [number])
+                }
+            }
+            try monitor.report(.verifyingPages, first + count - 1, of: pageCount)
+        }
         guard fsync(descriptor) == 0 else {
             throw StoreError.system(errno, "cannot write \(path)")
         }
-        try requireAuthentic(pageCount, key.cipher, monitor)
-        let result = try target.target.check(against: nil, monitor, authenticatesAllPages: false)
-        try target.target.adopt()
-        return CopyReport(result, profile: key.cipher.profile)
+        return failure
     }
 
-    private func requireAuthentic(
-        _ pageCount: Int, _ cipher: FileCipher, _ monitor: CopyMonitor
-    ) throws(StoreError) {
-        let authenticator = PageAuthenticator(key: cipher.key, profile: cipher.profile)
-        let byteCount = cipher.profile.pageByteCount
-        var page = [UInt8](repeating: 0, count: byteCount)
-        for number in stride(from: 1, through: pageCount, by: 1) {
-            if number % CopyMonitor.interval == 0 {
-                try monitor.report(.verifyingPages, number, of: pageCount)
-            }
-            let count = page.withUnsafeMutableBytes {
-                PositionedIO.read(
-                    into: $0, from: descriptor, at: off_t(number - 1) * off_t(byteCount))
-            }
-            guard count == byteCount else { throw StoreError.system(errno, "cannot read \(path)") }
-            let isAuthentic = page.withUnsafeBytes {
-                authenticator.authenticates($0, number: number)
-            }
-            guard isAuthentic || page.allSatisfy({ $0 == 0 }) else {
-                throw StoreError(
-                    .damaged, "page \(number) of the replica failed authentication",
-                    pages: [number])
-            }
+    private func bytes(
+        ofPages numbers: Range<Int>, _ pageByteCount: Int
+    ) throws(StoreError) -> [UInt8] {
+        let byteCount = numbers.count * pageByteCount
+        var count: Int?
+        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, filled in
+            count = PositionedIO.read(
+                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor,
+                at: off_t(numbers.lowerBound - 1) * off_t(pageByteCount))
+            filled = count ?? 0
         }
+        guard count == byteCount else { throw StoreError.system(errno, "cannot read \(path)") }
+        return bytes
+    }
+
+    /// Checks the structure, and counts the rows.
+    ///
+    /// - Throws: `.damaged`, `.cancelled`.
+    package func check(_ cancellation: Cancellation?) throws(StoreError) -> CopyReport {
+        let cipher = try requireWhole().cipher
+        let monitor = CopyMonitor(progress: nil, cancellation: cancellation)
+        let result = try target.target.check(against: nil, monitor, authenticatesAllPages: false)
+        return CopyReport(result, profile: cipher.profile)
+    }
+
+    /// Gives the file its name.
+    ///
+    /// - Throws: `.alreadyExists`. After an error no file has the name.
+    package func adopt() throws(StoreError) { try target.target.adopt() }
+
+    private func requireWhole() throws(StoreError) -> (pageCount: Int, cipher: FileCipher) {
+        guard let whole else { throw StoreError(.engine, "\(path) is checked before its end") }
+        return whole
     }
 }

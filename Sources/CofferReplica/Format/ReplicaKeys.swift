@@ -46,11 +46,14 @@ final class ReplicaKeys: Sendable {
 
     /// A seed that is new for each content: a cloned machine, whose random numbers repeat, does not
     /// repeat a key for another content.
-    func newSeed(for content: [UInt8]) -> [UInt8] {
+    func newSeed(for content: ReplicaRecord.Content) -> [UInt8] {
         let key = secret.expanded(Array("seed".utf8) + replica).symmetricKey()
         var code = HMAC<SHA256>(key: key)
         code.update(data: [UInt8].random(byteCount: 32))
-        code.update(data: SHA256.hash(data: content).withUnsafeBytes(Array.init))
+        var hash = SHA256()
+        hash.update(data: content.summary)
+        hash.update(data: content.body)
+        code.update(data: hash.finalize().withUnsafeBytes(Array.init))
         return Array(code.finalize())
     }
 
@@ -60,22 +63,24 @@ final class ReplicaKeys: Sendable {
         case body
     }
 
-    /// Encrypts a part of an object.
+    /// Encrypts a part of an object, and adds ciphertext and tag to it.
     ///
     /// The nonce is zero: each key seals one content.
     ///
     /// - Parameters:
-    ///   - before: All bytes of the object before it, which are authenticated too.
+    ///   - object: All bytes of the object before the part, which are authenticated too.
     ///   - seed: New for this content.
-    /// - Returns: Ciphertext and tag.
     func seal(
-        _ content: [UInt8], _ part: Part, of name: String, after before: [UInt8], seed: [UInt8]
-    ) throws(StoreError) -> [UInt8] {
+        _ content: [UInt8], _ part: Part, of name: String, behind object: inout [UInt8],
+        seed: [UInt8]
+    ) throws(StoreError) {
         do {
             let box = try AES.GCM.seal(
                 content, using: key(part, name, seed), nonce: Self.nonce(),
-                authenticating: Array(name.utf8) + before)
-            return Array(box.ciphertext) + Array(box.tag)
+                authenticating: Array(name.utf8) + object)
+            object.reserveCapacity(object.count + content.count + Self.overhead)
+            object += box.ciphertext
+            object += box.tag
         } catch {
             throw StoreError(.engine, "a record could not be encrypted", cause: error)
         }
@@ -113,9 +118,12 @@ final class ReplicaKeys: Sendable {
     ///
     /// - Parameter tag: The first 16 bytes of the page's MAC, which names the content: each write
     ///   of a page encrypts it with a new random vector. Zeros for a page without a MAC.
-    func digest(ofPage number: Int, tag: some Collection<UInt8>) -> UInt128 {
+    func digest(ofPage number: Int, tag: ArraySlice<UInt8>) -> UInt128 {
         var code = digest
-        code.update(data: UInt32(truncatingIfNeeded: number).bigEndianBytes + tag)
+        withUnsafeBytes(of: UInt32(truncatingIfNeeded: number).bigEndian) {
+            code.update(data: $0)
+        }
+        tag.withUnsafeBytes { code.update(data: $0) }
         // A generic initializer of another module would take three times as long as the HMAC.
         return code.finalize().withUnsafeBytes {
             UInt128(bigEndian: $0.loadUnaligned(as: UInt128.self))

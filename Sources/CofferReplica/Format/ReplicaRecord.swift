@@ -66,7 +66,8 @@ struct ReplicaRecord: Equatable, Sendable {
     /// A page as it is in the file, still encrypted.
     struct Page: Equatable, Sendable {
         let number: UInt32
-        let bytes: [UInt8]
+        /// A part of the bytes of all pages that were read with it.
+        let bytes: ArraySlice<UInt8>
     }
 
     var time: Date
@@ -93,6 +94,19 @@ struct ReplicaRecord: Equatable, Sendable {
     /// The first record of a term that sends all pages has none, and says nothing of the file.
     func describes(_ tags: PageTags) -> Bool {
         endsCommit && pageCount > 0 && tags.count == Int(pageCount) && tags.digest == digest
+    }
+}
+
+extension ReplicaRecord.Page {
+    /// Pages that lie one after the other.
+    static func list(
+        _ numbers: some Sequence<UInt32>, _ bytes: ArraySlice<UInt8>, _ byteCount: Int
+    ) -> [Self] {
+        var start = bytes.startIndex
+        return numbers.map { number in
+            defer { start += byteCount }
+            return Self(number: number, bytes: bytes[start..<start + byteCount])
+        }
     }
 }
 
@@ -170,12 +184,10 @@ extension ReplicaRecord {
             self.note = note
         }
         let pagesStart = noteByteCount + 4 * pageTotal
-        pages = (0..<pageTotal).map { index in
-            let start = pagesStart + index * pageByteCount
-            return Page(
-                number: UInt32(bigEndianAt: noteByteCount + 4 * index, of: body),
-                bytes: Array(body[start..<start + pageByteCount]))
+        let numbers = (0..<pageTotal).lazy.map { index in
+            UInt32(bigEndianAt: noteByteCount + 4 * index, of: body)
         }
+        pages = Page.list(numbers, body[pagesStart...], pageByteCount)
     }
 
     private static func milliseconds(_ date: Date) -> UInt64 {

@@ -4,6 +4,8 @@ import Crypto
 /// A record as a remote keeps it: the header in the clear, and the encrypted content.
 struct SealedRecord: Sendable {
     let bytes: [UInt8]
+    /// SHA-256 of all bytes, which the next record has.
+    let hash: [UInt8]
     let slot: Slot
     /// The name of the object.
     let name: String
@@ -11,6 +13,7 @@ struct SealedRecord: Sendable {
     /// - Parameter name: Of the object; that of the slot for a record of the log.
     init(_ bytes: [UInt8], at slot: Slot, name: String? = nil) {
         (self.bytes, self.slot, self.name) = (bytes, slot, name ?? slot.name)
+        hash = Self.hash(of: bytes)
     }
 
     /// Encrypts a record.
@@ -19,28 +22,29 @@ struct SealedRecord: Sendable {
     ///   - name: Of the object; that of the slot for a record of the log.
     ///   - previous: The hash of the record before.
     init(
-        _ kind: RecordKind, _ record: ReplicaRecord, at slot: Slot, name: String? = nil,
+        _ kind: RecordKind, _ record: consuming ReplicaRecord, at slot: Slot, name: String? = nil,
         after previous: [UInt8], by keys: ReplicaKeys
     ) throws(StoreError) {
         let name = name ?? slot.name
         let content = try record.content
+        // Ends the life of the pages, of which `content` has a copy.
+        _ = consume record
         let header = RecordHeader(
             kind, in: keys.replica, at: slot, keyID: keys.id,
-            seed: keys.newSeed(for: content.summary + content.body), after: previous)
+            seed: keys.newSeed(for: content), after: previous)
         (self.slot, self.name) = (slot, name)
         var bytes = header.bytes
-        bytes += try keys.seal(
-            content.summary, .summary, of: name, after: bytes, seed: header.seed)
-        bytes += try keys.seal(content.body, .body, of: name, after: bytes, seed: header.seed)
+        try keys.seal(content.summary, .summary, of: name, behind: &bytes, seed: header.seed)
+        try keys.seal(content.body, .body, of: name, behind: &bytes, seed: header.seed)
+        hash = Self.hash(of: bytes)
         self.bytes = bytes
     }
+
+    static func hash(of bytes: [UInt8]) -> [UInt8] { Array(SHA256.hash(data: bytes)) }
 
     /// The bytes of an object that its header and its summary take.
     static let summaryRange =
         0..<RecordHeader.byteCount + ReplicaRecord.summaryByteCount + ReplicaKeys.overhead
-
-    /// SHA-256 of all bytes, which the next record has.
-    var hash: [UInt8] { Array(SHA256.hash(data: bytes)) }
 
     var header: RecordHeader {
         get throws(StoreError) { try RecordHeader(bytes, at: slot) }

@@ -68,20 +68,16 @@ struct ReplicaRestoration {
         }
         let epochs = ReplicaEpochs(
             commit: commit.epoch, newest: replica.end.last.record.note.keyring?.epoch)
-        return try await Store.offPool { [path, progress, source = replica.source] cancellation in
-            try Self.require(target.file, has: commit, reader.keys, cancellation)
-            let copy = try target.file.adopt(
-                pageCount: commit.pageCount, epochs, progress, cancellation)
-            return ReplicaRestoreReport(
-                path: path, position: commit.position, time: commit.time,
-                isFromBeforeRotation: source.wasRotated(since: epochs), damage: damage,
-                copy: copy)
-        }
+        let copy = try await prove(target, has: commit, epochs, reader.keys)
+        return ReplicaRestoreReport(
+            path: path, position: commit.position, time: commit.time,
+            isFromBeforeRotation: replica.source.wasRotated(since: epochs), damage: damage,
+            copy: copy)
     }
 
-    /// The file, which one task after the other uses.
+    /// The file, which tasks use.
     private struct Target: @unchecked Sendable {
-        // Unchecked because of the file: the tasks that have it run one after the other.
+        // Unchecked because of the file: one task writes, and two only read afterwards.
         let file: ReplicaTarget
 
         init(_ file: ReplicaTarget) {
@@ -413,18 +409,32 @@ struct ReplicaRestoration {
 
     // MARK: Proof
 
-    private static func require(
-        _ file: ReplicaTarget, has commit: Commit, _ keys: ReplicaKeys, _ cancellation: Cancellation
-    ) throws {
-        var tags = PageTags()
-        for number in stride(from: 1, through: commit.pageCount, by: 1) {
-            if number & 0xfff == 0, cancellation.isCancelled { throw CancellationError() }
-            tags.append(try file.tag(ofPage: number), keys)
+    /// Proves that the file has the pages of a commit, and that it is sound, and gives it its name.
+    ///
+    /// The structure takes the longest, so it is checked meanwhile. What the pages show is told
+    /// first: a structure that is not sound may follow from it.
+    private func prove(
+        _ target: Target, has commit: Commit, _ epochs: ReplicaEpochs, _ keys: ReplicaKeys
+    ) async throws -> CopyReport {
+        try target.file.end(pageCount: commit.pageCount, epochs)
+        async let structure = Store.offPool { try target.file.check($0) }
+        try await Store.offPool { [progress] cancellation in
+            var digest = UInt128(0)
+            let failure = try target.file.readBack(progress, cancellation) { number, tag in
+                digest &+= keys.digest(ofPage: number, tag: tag)
+            }
+            guard digest == commit.digest else {
+                throw StoreError(
+                    .remoteDamaged, "the pages of the replica are not those that its owner had",
+                    hint: "Records of the replica are missing. Restore an earlier moment.")
+            }
+            if let failure { throw failure }
         }
-        guard tags.digest == commit.digest else {
-            throw StoreError(
-                .remoteDamaged, "the pages of the replica are not those that its owner had",
-                hint: "Records of the replica are missing. Restore an earlier moment.")
-        }
+        let report = try await structure
+        progress?(
+            CopyProgress(
+                step: .verifyingRows, count: report.rowCount, countTotal: report.rowCount))
+        try await Store.offPool { _ in try target.file.adopt() }
+        return report
     }
 }

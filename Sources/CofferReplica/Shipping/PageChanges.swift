@@ -38,12 +38,11 @@ struct PageChanges {
             // Only the tags that differ are added to the digest.
             var new = tags
             new.cut(to: snapshot.pageCount, keys)
-            new.reserve(snapshot.pageCount)
             var restCount = 0
             let spool = PageSpool(pageByteCount: snapshot.pageByteCount, beside: source.path)
             for number in stride(from: 1, through: snapshot.pageCount, by: 1) {
                 if number & 0xff == 0 { try snapshot.requireGoing() }
-                let tag = try snapshot.tag(ofPage: number)
+                let tag = try snapshot.tag(ofPage: number)[...]
                 let known = tags[number]
                 if let known, known.elementsEqual(tag) { continue }
                 if spool.count < limit {

@@ -31,7 +31,7 @@ final class PageSpool {
     var count: Int { numbers.count }
 
     /// - Throws: `.full`, `.io` if the file cannot be made or written.
-    func append(_ page: [UInt8], _ number: Int) throws(StoreError) {
+    func append(_ page: some Collection<UInt8>, _ number: Int) throws(StoreError) {
         if memory.count + page.count > Self.maximumByteCount { try flush() }
         memory += page
         numbers.append(UInt32(number))
@@ -57,11 +57,7 @@ final class PageSpool {
                 throw StoreError.system(count == nil ? errno : EIO, "cannot read the spooled pages")
             }
         }
-        return range.map { index in
-            let start = (index - range.lowerBound) * pageByteCount
-            return ReplicaRecord.Page(
-                number: numbers[index], bytes: Array(bytes[start..<start + pageByteCount]))
-        }
+        return ReplicaRecord.Page.list(numbers[range], bytes[...], pageByteCount)
     }
 
     /// Calls `body` for each page, in the order in which they were added.

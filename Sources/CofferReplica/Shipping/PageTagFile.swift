@@ -82,11 +82,10 @@ struct PageTagFile {
             bytes.count == Self.headerByteCount + count * PageSnapshot.tagByteCount
         else { return nil }
         var tags = PageTags()
-        tags.reserve(count)
         for start in stride(
             from: Self.headerByteCount, to: bytes.count, by: PageSnapshot.tagByteCount)
         {
-            tags.append(Array(bytes[start..<start + PageSnapshot.tagByteCount]), keys)
+            tags.append(bytes[start..<start + PageSnapshot.tagByteCount], keys)
         }
         return tags
     }

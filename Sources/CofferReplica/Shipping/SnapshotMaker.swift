@@ -53,8 +53,8 @@ struct SnapshotMaker {
     /// A part as it was made.
     struct Made: Sendable {
         let part: SnapshotIndex.Part
-        /// Of its pages, from the first one on; `nil` if they are as they were at `begin`.
-        fileprivate let tags: [[UInt8]]?
+        /// Of its pages, one after the other; `nil` if they are as they were at `begin`.
+        fileprivate let tags: [UInt8]?
         let byteCount: Int
     }
 
@@ -72,40 +72,54 @@ struct SnapshotMaker {
                 return Made(part: known, tags: nil, byteCount: 0)
             }
         }
-        let (store, source) = (store, source)
-        let pages = try await Store.offPool { cancellation in
-            try store.withPages(of: source, cancellation) { snapshot in
-                try numbers.prefix { $0 <= snapshot.pageCount }.map { number in
-                    (tag: try snapshot.tag(ofPage: number), bytes: try snapshot.page(number))
-                }
-            }
-        }
-        let name = SnapshotPartName(begin: begin, attempt: attempt, index: parts.count)
-        var record = ReplicaRecord(time: .init(timeIntervalSince1970: 0))
-        record.pages = zip(numbers, pages).map { number, page in
-            ReplicaRecord.Page(number: UInt32(number), bytes: page.bytes)
-        }
-        let sealed = try SealedRecord(
-            .part, record, at: begin, name: name.name, after: RecordHeader.nothingBefore, by: keys)
-        guard try await access.create(name.name, sealed.bytes) == .created,
-            try await access.read(name.name) == sealed.bytes
+        let name = SnapshotPartName(begin: begin, attempt: attempt, index: index)
+        // Its bytes are out of memory before they are read back.
+        guard let made = try await create(name, numbers),
+            try await access.read(name.name).map(SealedRecord.hash(of:)) == made.part.hash
         else {
             throw StoreError(
                 .remoteDamaged, "\(access.remote.place) does not have \(name.name) as it was sent")
         }
-        let tags = pages.map(\.tag)
-        let digestOfPages = zip(numbers, tags).reduce(into: UInt128(0)) { sum, page in
-            sum &+= keys.digest(ofPage: page.0, tag: page.1)
+        return made
+    }
+
+    /// Reads some pages, and makes a part of them; `nil` if the remote has another one of its name.
+    private func create(_ name: SnapshotPartName, _ numbers: Range<Int>) async throws -> Made? {
+        let (store, source, keys, begin) = (store, source, keys, begin)
+        let (sealed, tags, digest) = try await Store.offPool { cancellation in
+            var (tags, digest) = ([UInt8](), UInt128(0))
+            var record = ReplicaRecord(time: .init(timeIntervalSince1970: 0))
+            record.pages = try store.withPages(of: source, cancellation) { snapshot in
+                let numbers = numbers.clamped(to: 0..<snapshot.pageCount + 1)
+                var pages: [UInt8] = []
+                pages.reserveCapacity(numbers.count * snapshot.pageByteCount)
+                for number in numbers {
+                    let tag = try snapshot.tag(ofPage: number)[...]
+                    tags += tag
+                    digest &+= keys.digest(ofPage: number, tag: tag)
+                    pages += try snapshot.page(number)
+                }
+                return ReplicaRecord.Page.list(
+                    numbers.lazy.map(UInt32.init), pages[...], snapshot.pageByteCount)
+            }
+            let sealed = try SealedRecord(
+                .part, record, at: begin, name: name.name,
+                after: RecordHeader.nothingBefore, by: keys)
+            return (sealed, tags, digest)
         }
+        guard try await access.create(name.name, sealed.bytes) == .created else { return nil }
         return Made(
-            part: SnapshotIndex.Part(name: name, hash: sealed.hash, digest: digestOfPages),
-            tags: tags, byteCount: sealed.bytes.count)
+            part: SnapshotIndex.Part(name: name, hash: sealed.hash, digest: digest), tags: tags,
+            byteCount: sealed.bytes.count)
     }
 
     /// Adds the part that `make()` has returned.
     mutating func add(_ made: Made) {
-        for (number, tag) in zip(numbers, made.tags ?? []) where !recorded.contains(number) {
-            found.set(number, tag, keys)
+        var tags = (made.tags ?? [])[...]
+        for number in numbers where !tags.isEmpty {
+            let tag = tags.prefix(PageSnapshot.tagByteCount)
+            tags = tags.dropFirst(PageSnapshot.tagByteCount)
+            if !recorded.contains(number) { found.set(number, tag, keys) }
         }
         parts.append(made.part)
     }

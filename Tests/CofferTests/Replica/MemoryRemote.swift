@@ -165,7 +165,9 @@ extension ReplicaRecord {
         ReplicaRecord(
             time: Date(timeIntervalSince1970: 1_800_000_000),
             pages: [
-                Page(number: number, bytes: [UInt8](repeating: UInt8(number & 255), count: 512))
+                Page(
+                    number: number,
+                    bytes: [UInt8](repeating: UInt8(number & 255), count: 512)[...])
             ])
     }
 }

@@ -18,7 +18,7 @@ import Testing
             pageCount: 12, digest: 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef, endsCommit: false,
             note: .init(owner: "här", interval: 1000),
             pages: (1...3).map { number in
-                .init(number: number, bytes: [UInt8](repeating: UInt8(number), count: 512))
+                .init(number: number, bytes: [UInt8](repeating: UInt8(number), count: 512)[...])
             })
     }
 
@@ -93,13 +93,13 @@ import Testing
     }
 
     @Test func `the digest depends on each page's number and tag`() {
-        let tag = [UInt8](repeating: 1, count: 16)
+        let tag = [UInt8](repeating: 1, count: 16)[...]
         let sum = keys.digest(ofPage: 1, tag: tag) &+ keys.digest(ofPage: 2, tag: tag)
         #expect(sum == keys.digest(ofPage: 2, tag: tag) &+ keys.digest(ofPage: 1, tag: tag))
         #expect(keys.digest(ofPage: 1, tag: tag) != keys.digest(ofPage: 2, tag: tag))
         #expect(
             keys.digest(ofPage: 1, tag: tag)
-                != keys.digest(ofPage: 1, tag: [UInt8](repeating: 2, count: 16)))
+                != keys.digest(ofPage: 1, tag: [UInt8](repeating: 2, count: 16)[...]))
     }
 
     @Test func `a description reads as it was written, and nothing else does`() throws {

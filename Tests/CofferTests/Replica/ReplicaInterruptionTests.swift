@@ -280,7 +280,7 @@ import Workload
         let keys = ReplicaKeys.testing()
         let file = PageTagFile(beside: folder.path(), of: keys)
         var tags = PageTags()
-        for byte in 1...3 { tags.append([UInt8](repeating: UInt8(byte), count: 16), keys) }
+        for byte in 1...3 { tags.append([UInt8](repeating: UInt8(byte), count: 16)[...], keys) }
         let path = folder.path() + "-tags-09090909"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: false)
