@@ -36,7 +36,7 @@ public actor Replica {
     private var lock: PageTagFile.Lock?
     /// The tags that were last written to `tagFile`: the next write leaves them out.
     private var writtenTags = PageTags()
-    private var version: [UInt8]?
+    private var version: PageVersion?
     private var position: ReplicaPosition?
     private var end: StoreError?
     private var isClosing = false
@@ -53,7 +53,8 @@ public actor Replica {
     private var keyringCount: UInt64 = 0
     /// When the next pass looks whether the remote still has the keyring.
     private var keyringCheck: ContinuousClock.Instant?
-    /// When a pass that has nothing to send looks whether the remote still has the last record.
+    /// When a pass that has nothing to send looks whether the remote still has the last record, and
+    /// compares all tags if the version of the file is not certain.
     private var remoteCheck: ContinuousClock.Instant?
     /// The snapshot that is being made.
     private var maker: SnapshotMaker?
@@ -93,7 +94,7 @@ public actor Replica {
     init(
         _ store: Store, _ source: ReplicaSource, _ reader: LogReader, _ writer: LogWriter,
         _ options: ReplicaOptions, _ health: ReplicaHealth, lock: PageTagFile.Lock?,
-        tags: PageTags, version: [UInt8]?, keyring: KeyringNote?, position: ReplicaPosition?
+        tags: PageTags, version: PageVersion?, keyring: KeyringNote?, position: ReplicaPosition?
     ) {
         (self.store, self.source, self.reader, self.writer) = (store, source, reader, writer)
         (self.options, self.health, self.tags) = (options, health, tags)
@@ -286,7 +287,8 @@ public actor Replica {
         var sentCount = 0
         while true {
             let (store, source, keys, tags) = (store, source, keys, tags)
-            let version = isKeyringDue ? nil : version
+            let isTrusted = version?.isCertain == true || !isCheckDue
+            let version = isKeyringDue || !isTrusted ? nil : version
             let changes = try await Store.offPool { [limit] cancellation in
                 Unchecked(
                     try PageChanges(
@@ -312,11 +314,13 @@ public actor Replica {
     /// Looks whether the remote still has the last record, if nobody did for five minutes: an idle
     /// store would not notice that it is gone.
     private func checkRemote() async throws {
+        guard isCheckDue else { return }
         let now = options.currentInstant()
-        if let remoteCheck, now < remoteCheck { return }
         try await writer.requireLast()
         remoteCheck = now + Self.pauseOfChecks
     }
+
+    private var isCheckDue: Bool { remoteCheck.map { options.currentInstant() >= $0 } ?? true }
 
     private static let pauseOfChecks = Duration.seconds(300)
 

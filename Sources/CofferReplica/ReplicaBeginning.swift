@@ -154,7 +154,7 @@ struct ReplicaBeginning {
     private struct FileState {
         let tags: PageTags
         /// Identifies the moment, as `PageSnapshot.version` does.
-        var version: [UInt8]?
+        var version: PageVersion?
         /// Whether a first transfer broke off there.
         var isPartial = false
     }

@@ -12,9 +12,8 @@ import CSQLCipher
 package struct PageSnapshot: ~Copyable {
     /// Pages of the file.
     package let pageCount: Int
-    /// Identifies the state of the file: equal for two snapshots only if nothing was committed in
-    /// between. `nil` if that cannot be told without reading the file, as while the WAL is empty.
-    package let version: [UInt8]?
+    /// `nil` if nothing but the pages themselves tells whether they have changed.
+    package let version: PageVersion?
     /// The number of the key that the pages are under; `nil` for a file without a keyring.
     package let epoch: UInt32?
 
@@ -33,24 +32,15 @@ package struct PageSnapshot: ~Copyable {
     /// - Parameters:
     ///   - open: The connection's file, in a read transaction that has read something.
     ///   - index: That of the WAL when the transaction began; `nil` without WAL.
+    ///   - version: As `version(of:_:)` has returned it in this transaction.
     ///   - epoch: Of the connection's key; `nil` for a file without a keyring.
     ///   - transaction: The transaction.
     init(
-        _ open: OpenFile, _ index: WALFile.Index?, epoch: UInt32?,
+        _ open: OpenFile, _ index: WALFile.Index?, _ version: PageVersion?, epoch: UInt32?,
         in transaction: TransactionAccess
     ) throws(StoreError) {
         guard open.profile.pageMAC != .none, let pageCount = open.handle.databasePageCount else {
             throw StoreError(.unsupported, "the pages of \(open.file.path) cannot be told apart")
-        }
-        // Without WAL each commit changes the first page.
-        let version: [UInt8]?
-        if let index {
-            // Every new WAL without a frame has the same salts.
-            version =
-                index.committedFrameCount == 0
-                ? nil : index.salt + UInt64(index.committedFrameCount).bigEndianBytes
-        } else {
-            version = try Self.tag(in: open.handle, at: open.profile.macOffset, of: 1)
         }
         let log = index == nil ? nil : WALFile(handle: open.handle)
         self.transaction = transaction
@@ -60,6 +50,17 @@ package struct PageSnapshot: ~Copyable {
         (self.pageCount, self.version, self.epoch) = (pageCount, version, epoch)
         (self.log, self.index) = (log, index)
         frames = index.map { Self.frames(of: $0, log, open.profile) } ?? [:]
+    }
+
+    /// The version of the pages that a transaction sees. It may be asked for before the pages: in a
+    /// transaction that needs no frame, nothing moves into the main file.
+    static func version(
+        of open: OpenFile, _ index: WALFile.Index?
+    ) throws(StoreError) -> PageVersion? {
+        guard let index else {
+            return .firstPage(tag: try tag(in: open.handle, at: open.profile.macOffset, of: 1))
+        }
+        return index.committedFrameCount == 0 ? .file(open.file) : .log(index)
     }
 
     private static func frames(

@@ -15,6 +15,20 @@ extension Store {
         of source: ReplicaSource, _ cancellation: Cancellation? = nil,
         _ body: (borrowing PageSnapshot) throws -> T
     ) throws -> T {
+        guard let result = try withPages(of: source, since: nil, cancellation, body) else {
+            throw StoreError(.engine, "the pages of a store are the same as those of no moment")
+        }
+        return result
+    }
+
+    /// Runs `body` with all pages of the store as of one moment, as `withPages(of:_:_:)` does.
+    ///
+    /// - Parameter version: Of a moment that `body` has seen; `nil` if it has seen none.
+    /// - Returns: `nil` without a call of `body` if nothing was committed since then.
+    package func withPages<T>(
+        of source: ReplicaSource, since version: PageVersion?, _ cancellation: Cancellation? = nil,
+        _ body: (borrowing PageSnapshot) throws -> T
+    ) throws -> T? {
         for _ in 0..<Self.momentTryCount {
             // Not as the store was opened: another program may have changed the mode. A transaction
             // of its own asks, because the question fixes what a transaction sees.
@@ -23,11 +37,11 @@ extension Store {
                 let mode = try handle.journalMode()
                 return (mode, mode == .wal ? try Self.index(of: WALFile(handle: handle)) : nil)
             }
-            let result = try core.read(cancellation: cancellation) { tx -> T? in
+            let moment = try core.read(cancellation: cancellation) { tx -> Moment<T> in
                 let connection = try tx.connection()
                 let open = try connection.fileState()
                 guard case .own(let epoch) = try source.pageKey(open, of: core.pool.file) else {
-                    return nil
+                    return .passed
                 }
                 let log = WALFile(handle: open.handle)
                 // With a keyring a transaction reads something when it begins.
@@ -35,19 +49,41 @@ extension Store {
                 // Fixes what the transaction sees.
                 _ = try connection.firstRow(SQL(text: Probe.sql), isReadOnly: true)
                 let index = mode == .wal ? try Self.index(of: log) : nil
-                guard try index == before && open.handle.journalMode() == mode else { return nil }
-                if index != nil {
-                    try Self.syncWAL(open.handle)
-                } else {
-                    // Most programs do not sync the end of their rollback journal.
-                    core.pool.file?.location.syncFolder()
+                guard try index == before && open.handle.journalMode() == mode else {
+                    return .passed
                 }
-                return try body(PageSnapshot(open, index, epoch: epoch, in: tx.access))
+                let found = try PageSnapshot.version(of: open, index)
+                if let version, found == version { return .seen }
+                try sync(open.handle, hasWAL: index != nil)
+                return .new(
+                    try body(PageSnapshot(open, index, found, epoch: epoch, in: tx.access)))
             }
-            if let result { return result }
+            switch moment {
+            case .new(let result): return result
+            case .seen: return nil
+            case .passed: continue
+            }
         }
         throw StoreError(
             .busy, "other connections commit without a pause", hint: "Try again.")
+    }
+
+    /// A try to see all pages as of one moment.
+    private enum Moment<T> {
+        case new(T)
+        /// Its version was seen before.
+        case seen
+        /// Something was committed meanwhile.
+        case passed
+    }
+
+    private func sync(_ handle: Handle, hasWAL: Bool) throws(StoreError) {
+        if hasWAL {
+            try Self.syncWAL(handle)
+        } else {
+            // Most programs do not sync the end of their rollback journal.
+            core.pool.file?.location.syncFolder()
+        }
     }
 
     private static func index(of log: WALFile) throws(StoreError) -> WALFile.Index {

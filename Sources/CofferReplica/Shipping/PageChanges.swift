@@ -7,7 +7,7 @@ struct PageChanges {
     /// Pages of the file.
     let pageCount: Int
     /// Identifies the moment; `nil` if nothing does, and for a part.
-    let version: [UInt8]?
+    let version: PageVersion?
     /// The number of the key that the pages are under; `nil` for a file without a keyring.
     let epoch: UInt32?
     let spool: PageSpool
@@ -30,11 +30,10 @@ struct PageChanges {
     /// - Throws: `.damaged` for a page that fails authentication; as `Store.withPages`.
     /// - Complexity: O(*pages*): 16 bytes of each are read, and those that differ.
     init?(
-        of store: Store, _ source: ReplicaSource, since tags: PageTags, _ version: [UInt8]?,
-        _ keys: ReplicaKeys, limit: Int, _ cancellation: Cancellation?
+        of store: Store, _ source: ReplicaSource, since tags: PageTags,
+        _ version: PageVersion?, _ keys: ReplicaKeys, limit: Int, _ cancellation: Cancellation?
     ) throws {
-        let found = try store.withPages(of: source, cancellation) { snapshot -> PageChanges? in
-            if let version, snapshot.version == version { return nil }
+        let found = try store.withPages(of: source, since: version, cancellation) { snapshot in
             // Only the tags that differ are added to the digest.
             var new = tags
             new.cut(to: snapshot.pageCount, keys)
@@ -71,7 +70,7 @@ struct PageChanges {
     }
 
     private init(
-        tags: PageTags, pageCount: Int, version: [UInt8]?, epoch: UInt32?, spool: PageSpool,
+        tags: PageTags, pageCount: Int, version: PageVersion?, epoch: UInt32?, spool: PageSpool,
         restCount: Int
     ) {
         (self.tags, self.pageCount, self.version) = (tags, pageCount, version)

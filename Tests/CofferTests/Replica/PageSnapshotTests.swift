@@ -51,4 +51,36 @@ import Workload
         }
         return nil
     }
+
+    @Test func `while the log has no frame, the time of the file tells its state, once it is old`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let store = try store(folder.path(), .numbered(1))
+        let source = try store.replicaSource()
+        func version() throws -> PageVersion? { try store.withPages(of: source) { $0.version } }
+        let logged = try #require(try version())
+        #expect(logged.isCertain)
+        try store.checkpoint(.truncate)
+        // The next change may get the same time.
+        #expect(try version() == nil)
+        try folder.setTime(Date(timeIntervalSinceNow: -100))
+        let found = try #require(try version())
+        #expect(!found.isCertain && found != logged)
+        #expect(try version() == found)
+        #expect(try store.withPages(of: source, since: found) { _ in true } == nil)
+        try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
+        #expect(try version()?.isCertain == true)
+        try store.checkpoint(.truncate)
+        try folder.setTime(Date(timeIntervalSinceNow: -50))
+        #expect(try version() != found)
+        #expect(try store.withPages(of: source, since: found) { _ in true } == true)
+    }
+}
+
+extension TemporaryFolder {
+    /// Sets the time of the store's last change, as the system knows it.
+    func setTime(_ date: Date) throws {
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path())
+    }
 }

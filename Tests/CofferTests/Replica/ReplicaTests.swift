@@ -333,6 +333,27 @@ import Workload
         #expect(try values("copy") == [1, 2, 3])
     }
 
+    @Test func `a caller gets what was committed although the file has the same time`() async throws
+    {
+        let store = try open()
+        try makeTable(in: store)
+        try insert(1, in: store)
+        try await store.checkpoint(.truncate)
+        let date = Date(timeIntervalSinceNow: -1000)
+        try folder.setTime(date)
+        let replica = try await replicate(store)
+        try await replica.caughtUp()
+        try await store.write { tx in try tx.execute("UPDATE t SET v = 2") }
+        try await store.checkpoint(.truncate)
+        // As after a clock that was set back.
+        try folder.setTime(date)
+        try await replica.caughtUp()
+        try await replica.close()
+        try await store.close()
+        try await restore("copy")
+        #expect(try values("copy") == [2])
+    }
+
     @Test func `a page that a record leaves out is noticed by the digest`() async throws {
         let store = try open()
         try makeTable(in: store)

@@ -17,36 +17,7 @@ struct FileAtRest {
     let file: FileLocation
     /// The mode that the header names; the engine itself reports `delete` for such a file.
     let journalMode: Configuration.JournalMode
-    private let stamp: Stamp
-
-    /// Two equal stamps mean that nothing was written in between.
-    private struct Stamp: Equatable {
-        let identity: FileLocation.Identity
-        let byteCount: Int
-        let seconds: Int
-        let nanoseconds: Int
-
-        init(_ found: stat) {
-            identity = FileLocation.Identity(
-                device: UInt64(found.st_dev), inode: UInt64(found.st_ino))
-            byteCount = Int(found.st_size)
-            #if canImport(Darwin)
-            let time = found.st_mtimespec
-            #else
-            let time = found.st_mtim
-            #endif
-            seconds = Int(time.tv_sec)
-            nanoseconds = Int(time.tv_nsec)
-        }
-
-        /// Whether the next change is sure to get another time: some file systems count in steps of
-        /// two seconds.
-        var isOld: Bool {
-            var now = timespec()
-            clock_gettime(CLOCK_REALTIME, &now)
-            return abs(Int(now.tv_sec) - seconds) > 2
-        }
-    }
+    private let stamp: FileStamp
 
     /// Waits until the file has been unchanged for more than two seconds, and remembers its size
     /// and time, with which `failure()` compares.
@@ -67,13 +38,13 @@ struct FileAtRest {
 
     private static func settled(
         _ file: FileLocation, _ patience: Duration
-    ) throws(StoreError) -> Stamp {
+    ) throws(StoreError) -> FileStamp {
         let deadline = ContinuousClock.now + max(patience, .seconds(4))
         while true {
             guard let found = try FileLocation.information(file.path) else {
                 throw StoreError(.notFound, "there is no file at \(file.path)")
             }
-            let stamp = Stamp(found)
+            let stamp = FileStamp(found)
             if stamp.isOld { return stamp }
             guard ContinuousClock.now < deadline else { throw changed(file) }
             sleepBriefly()
@@ -84,7 +55,7 @@ struct FileAtRest {
     /// to it: nothing that was read may then be returned. `nil` while the file is unchanged.
     func failure() -> StoreError? {
         guard file.companionByteCount("-wal") == 0,
-            let found = try? FileLocation.information(file.path), Stamp(found) == stamp
+            let found = try? FileLocation.information(file.path), FileStamp(found) == stamp
         else { return Self.changed(file) }
         return nil
     }
