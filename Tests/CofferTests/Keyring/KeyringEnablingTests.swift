@@ -28,10 +28,11 @@ import Testing
     @discardableResult
     private func enable(
         from key: UInt8 = 1, as file: [UInt8] = Self.file, endsOtherPrograms: Bool = false,
+        _ configuration: Configuration = .testing(),
         recovery: ((UnsafeRawBufferPointer) throws -> [UInt8])? = nil,
         willStep: (@Sendable (KeyringFile.Step) throws(StoreError) -> Void)? = nil
     ) throws -> KeyringEnablingReport {
-        var configuration = Configuration.testing()
+        var configuration = configuration
         if let willStep {
             configuration.keyringWillStep = { step, _ throws(StoreError) in try willStep(step) }
         }
@@ -133,7 +134,9 @@ import Testing
         try make()
         let peer = try Peer(["hold-write", "wal", path, "1"])
         _ = peer.line()
-        let refusal = #expect(throws: StoreError.self) { try enable(endsOtherPrograms: true) }
+        let refusal = #expect(throws: StoreError.self) {
+            try enable(endsOtherPrograms: true, .impatient())
+        }
         #expect(refusal?.code == .busy)
         #expect(try !Keyring.exists(for: path))
         _ = peer.finish()

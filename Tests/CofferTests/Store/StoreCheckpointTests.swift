@@ -11,8 +11,10 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    private func make(_ journalMode: Configuration.JournalMode = .wal) throws -> Store {
-        var configuration = Configuration.testing()
+    private func make(
+        _ journalMode: Configuration.JournalMode = .wal, _ configuration: Configuration = .testing()
+    ) throws -> Store {
+        var configuration = configuration
         configuration.journalMode = journalMode
         configuration.waitTimeout = .milliseconds(50)
         let store = try Store(path: folder.path(), key: .numbered(7), configuration: configuration)
@@ -43,7 +45,7 @@ import Testing
     @Test func `an open snapshot is busy for truncate, and is told in the counts of passive`()
         throws
     {
-        let store = try make()
+        let store = try make(.wal, .impatient())
         let snapshot = try store.snapshot()
         try store.write { tx in try tx.execute("INSERT INTO t VALUES (2)") }
         expect(.busy) { try store.checkpoint(.truncate) }
