@@ -53,9 +53,11 @@ public actor Replica {
     private var keyringCount: UInt64 = 0
     /// When the next pass looks whether the remote still has the keyring.
     private var keyringCheck: ContinuousClock.Instant?
-    /// When a pass that has nothing to send looks whether the remote still has the last record, and
-    /// compares all tags if the version of the file is not certain.
-    private var remoteCheck: ContinuousClock.Instant?
+    /// When a pass compares all tags if the version of the file is not certain, and looks whether
+    /// the remote still has the last record if it has nothing to send.
+    private var nextCheck: ContinuousClock.Instant?
+    /// Whether a caller waits for a pass that does so.
+    private var isCheckAsked = false
     /// The snapshot that is being made.
     private var maker: SnapshotMaker?
     private var maintenance: Task<Bool, any Error>?
@@ -136,7 +138,7 @@ public actor Replica {
     @discardableResult
     public func caughtUp() async throws -> ReplicaPosition {
         guard !isClosing else { throw end ?? Self.closed }
-        remoteCheck = nil
+        isCheckAsked = true
         try await sendAll()
         guard let position else {
             throw StoreError(.engine, "a pass of a replica has no position")
@@ -173,6 +175,7 @@ public actor Replica {
             maintenance.cancel()
             _ = try? await maintenance.valueUnlessCancelled()
         }
+        isCheckAsked = true
         try await sendAll()
         let writer = writer
         try await Task { try await writer.close() }.valueUnlessCancelled()
@@ -227,6 +230,10 @@ public actor Replica {
 
     private func beginPass() -> Pass {
         let callCount = callCount
+        let now = options.currentInstant()
+        // Decided once: callers that come later get a pass of their own.
+        let checks = isCheckAsked || nextCheck.map { now >= $0 } ?? true
+        isCheckAsked = false
         let task = Task {
             defer { self.pass = nil }
             if let end { throw end }
@@ -234,10 +241,13 @@ public actor Replica {
             do {
                 let maker = maker
                 try await sendKeyring()
-                try await send()
-                try await checkRemote()
+                let hasSent = try await send(comparingAll: checks)
+                // The remote may have lost its last record while nothing was sent.
+                if checks, !hasSent { try await writer.requireLast() }
+                if checks || hasSent { nextCheck = now + Self.pauseOfChecks }
                 if let maker, maker.hasAll { try await endSnapshot() }
             } catch {
+                if checks { isCheckAsked = true }
                 if let error = error as? StoreError, Self.endings.contains(error.code) {
                     (end, lock) = (error, nil)
                     health.reports.ended(error)
@@ -282,22 +292,28 @@ public actor Replica {
     /// The pages of a part, at the beginning: 64 MiB of them.
     private var firstPartPageCount: Int { max(1, (64 << 20) / source.pageByteCount) }
 
-    private func send() async throws {
+    /// Sends what the remote does not have.
+    ///
+    /// - Parameter comparesAll: Whether to compare all tags, unless the version is certain.
+    /// - Returns: Whether a record was sent.
+    private func send(comparingAll comparesAll: Bool) async throws -> Bool {
+        var hasSent = false
         var limit = firstPartPageCount
         var sentCount = 0
         while true {
             let (store, source, keys, tags) = (store, source, keys, tags)
-            let isTrusted = version?.isCertain == true || !isCheckDue
+            let isTrusted = version?.isCertain == true || !comparesAll
             let version = isKeyringDue || !isTrusted ? nil : version
             let changes = try await Store.offPool { [limit] cancellation in
                 Unchecked(
                     try PageChanges(
                         of: store, source, since: tags, version, keys, limit: limit, cancellation))
             }.value
-            guard let changes else { return }
+            guard let changes else { return hasSent }
             self.version = nil
             if changes.spool.count > 0 || changes.tags != tags || position == nil || isKeyringDue {
                 try await send(changes, after: sentCount)
+                hasSent = true
             }
             sentCount += changes.spool.count
             if changes.isWhole {
@@ -305,22 +321,11 @@ public actor Replica {
                 writtenTags = isWritten ? changes.tags : PageTags()
             }
             (self.tags, self.version) = (changes.tags, changes.version)
-            guard !changes.isWhole else { return }
+            guard !changes.isWhole else { return hasSent }
             // So that the parts catch up with a store that changes all the time.
             limit *= 2
         }
     }
-
-    /// Looks whether the remote still has the last record, if nobody did for five minutes: an idle
-    /// store would not notice that it is gone.
-    private func checkRemote() async throws {
-        guard isCheckDue else { return }
-        let now = options.currentInstant()
-        try await writer.requireLast()
-        remoteCheck = now + Self.pauseOfChecks
-    }
-
-    private var isCheckDue: Bool { remoteCheck.map { options.currentInstant() >= $0 } ?? true }
 
     private static let pauseOfChecks = Duration.seconds(300)
 
@@ -346,7 +351,6 @@ public actor Replica {
             record.note.keyring?.epoch = changes.epoch
             sent = end
             let position = try await writer.append(.segment, record)
-            remoteCheck = options.currentInstant() + Self.pauseOfChecks
             // From here on, to wait for the remote is better than to end the run.
             reader.access.lengthenLimit()
             maker?.note(numbers, changes.tags)
@@ -459,6 +463,7 @@ public actor Replica {
     }
 
     private func makeSnapshot() async throws {
+        isCheckAsked = true
         // Between two passes `tags` are of the last record.
         repeat { try await sendAll() } while pass != nil
         try Task.checkCancellation()
@@ -475,6 +480,7 @@ public actor Replica {
             health.reports.sent(byteCount: made.byteCount)
         }
         // Its pass writes the record.
+        isCheckAsked = true
         try await sendAll()
         if let snapshotFailure { throw snapshotFailure }
         unfinished = [:]

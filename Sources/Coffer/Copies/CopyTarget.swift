@@ -95,14 +95,22 @@ struct CopyTarget: ~Copyable {
     ///
     /// - Parameters:
     ///   - content: The expected content; `nil` if the pages were copied unchanged.
-    ///   - authenticatesAllPages: `false` if the caller has authenticated every page.
-    /// - Throws: `.damaged` if the copy is not sound, or differs from `content`.
+    ///   - authenticatesAllPages: `false` if the caller authenticates every page itself, before
+    ///     the copy gets its name.
+    ///   - stopsAtOnce: Whether a cancellation ends a statement too. Nothing else may use it then.
+    /// - Throws: `.damaged` if the copy is not sound, or differs from `content`; `.cancelled`.
     borrowing func check(
         against content: DatabaseCopy.Content?, _ monitor: CopyMonitor,
-        authenticatesAllPages: Bool = true
+        authenticatesAllPages: Bool = true, stopsAtOnce: Bool = false
     ) throws(StoreError) -> CopyCheck.Result {
         let handle = try openWhole()
         defer { handle.close() }
+        if stopsAtOnce, let cancellation = monitor.cancellation {
+            let interrupt = InterruptHandle()
+            interrupt.aim(at: handle)
+            cancellation.aim(at: interrupt)
+        }
+        defer { if stopsAtOnce { monitor.cancellation?.release() } }
         return try CopyCheck(
             handle: handle, cipher: cipher, monitor: monitor,
             authenticatesAllPages: authenticatesAllPages

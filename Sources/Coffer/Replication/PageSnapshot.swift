@@ -54,13 +54,18 @@ package struct PageSnapshot: ~Copyable {
 
     /// The version of the pages that a transaction sees. It may be asked for before the pages: in a
     /// transaction that needs no frame, nothing moves into the main file.
+    ///
+    /// - Parameter stamp: That of a file, if it is old.
     static func version(
-        of open: OpenFile, _ index: WALFile.Index?
+        of open: OpenFile, _ index: WALFile.Index?, _ stamp: (FileLocation) -> FileStamp?
     ) throws(StoreError) -> PageVersion? {
         guard let index else {
             return .firstPage(tag: try tag(in: open.handle, at: open.profile.macOffset, of: 1))
         }
-        return index.committedFrameCount == 0 ? .file(open.file) : .log(index)
+        if index.committedFrameCount > 0 { return .log(index) }
+        // The stamp is that of the path, which may lead to another file by now.
+        guard !open.handle.hasMoved else { return nil }
+        return stamp(open.file).map(PageVersion.file)
     }
 
     private static func frames(

@@ -1,5 +1,5 @@
-/// Identifies the state of all pages of a store: two are equal only if nothing was committed in
-/// between.
+/// Identifies the state of all pages of a store. If two are equal and certain, nothing was
+/// committed in between.
 package struct PageVersion: Equatable, Sendable {
     private enum State: Equatable {
         case log(salt: [UInt8], frameCount: Int)
@@ -13,8 +13,8 @@ package struct PageVersion: Equatable, Sendable {
         self.state = state
     }
 
-    /// Whether it is sure to change with each commit. The time of a file may stay the same: its
-    /// clock was set back, or a program has set the time.
+    /// Whether it is sure to change with each commit. A file may get the same time twice, after a
+    /// clock was set back.
     package var isCertain: Bool {
         if case .file = state { false } else { true }
     }
@@ -30,11 +30,6 @@ package struct PageVersion: Equatable, Sendable {
     /// While the WAL has no frame, all pages are in the main file. Every such WAL may have the same
     /// salts, so the file tells.
     ///
-    /// - Returns: `nil` if the file was changed so lately that its next change may get the same
-    ///   time.
-    static func file(_ location: FileLocation) -> PageVersion? {
-        guard let found = try? FileLocation.information(location.path) else { return nil }
-        let stamp = FileStamp(found)
-        return stamp.isOld ? PageVersion(.file(stamp)) : nil
-    }
+    /// - Parameter stamp: Of the file, which must be old.
+    static func file(_ stamp: FileStamp) -> PageVersion { PageVersion(.file(stamp)) }
 }

@@ -24,7 +24,7 @@ extension Store {
     /// Runs `body` with all pages of the store as of one moment, as `withPages(of:_:_:)` does.
     ///
     /// - Parameter version: Of a moment that `body` has seen; `nil` if it has seen none.
-    /// - Returns: `nil` without a call of `body` if nothing was committed since then.
+    /// - Returns: `nil` without a call of `body` if the store has that version.
     package func withPages<T>(
         of source: ReplicaSource, since version: PageVersion?, _ cancellation: Cancellation? = nil,
         _ body: (borrowing PageSnapshot) throws -> T
@@ -52,11 +52,14 @@ extension Store {
                 guard try index == before && open.handle.journalMode() == mode else {
                     return .passed
                 }
-                let found = try PageSnapshot.version(of: open, index)
+                let found = try PageSnapshot.version(
+                    of: open, index, core.pool.configuration.stampOfOldFile)
                 if let version, found == version { return .seen }
-                try sync(open.handle, hasWAL: index != nil)
+                let isDurable = try sync(open.handle, hasWAL: index != nil)
                 return .new(
-                    try body(PageSnapshot(open, index, found, epoch: epoch, in: tx.access)))
+                    try body(
+                        PageSnapshot(
+                            open, index, isDurable ? found : nil, epoch: epoch, in: tx.access)))
             }
             switch moment {
             case .new(let result): return result
@@ -77,13 +80,15 @@ extension Store {
         case passed
     }
 
-    private func sync(_ handle: Handle, hasWAL: Bool) throws(StoreError) {
+    /// - Returns: Whether what was committed survives a loss of power. The next pass tries again
+    ///   otherwise.
+    private func sync(_ handle: Handle, hasWAL: Bool) throws(StoreError) -> Bool {
         if hasWAL {
             try Self.syncWAL(handle)
-        } else {
-            // Most programs do not sync the end of their rollback journal.
-            core.pool.file?.location.syncFolder()
+            return true
         }
+        // Most programs do not sync the end of their rollback journal.
+        return core.pool.file?.location.syncFolder() ?? false
     }
 
     private static func index(of log: WALFile) throws(StoreError) -> WALFile.Index {

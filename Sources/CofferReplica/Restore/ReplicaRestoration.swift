@@ -11,9 +11,9 @@ import Foundation
 /// 1. The end of the replica is found, and the last term before it that begins with no page.
 /// 2. From there on each record is read, decrypted and checked against the one before. The pages of
 ///    a commit are written when its last record is there.
-/// 3. The tags of all pages are compared with the digest of the last commit: it finds a lost page
-///    that has an older content, which its MAC does not show.
-/// 4. Every page is authenticated, and SQLite checks the structure. Then the file gets its name.
+/// 3. Every page is authenticated, and the tags of all are compared with the digest of the last
+///    commit: it finds a lost page that has an older content, which its MAC does not show.
+///    Meanwhile SQLite checks the structure. Then the file gets its name.
 struct ReplicaRestoration {
     let access: RemoteAccess
     let path: String

@@ -23,6 +23,7 @@ final class MemoryRemote: Remote {
         var deniesDeletion = false
         var isDenied: (@Sendable (String) -> Bool)?
         var listed: (@Sendable ([String]) -> [String])?
+        var willRead: (@Sendable () async -> Void)?
     }
 
     private let defects: Defects
@@ -72,6 +73,11 @@ final class MemoryRemote: Remote {
         state.withLock { $0.listed = listed }
     }
 
+    /// Makes each read wait for a closure.
+    func beforeReads(_ willRead: (@Sendable () async -> Void)?) {
+        state.withLock { $0.willRead = willRead }
+    }
+
     func advance(_ seconds: TimeInterval) { state.withLock { $0.now += seconds } }
 
     func create(
@@ -99,6 +105,7 @@ final class MemoryRemote: Remote {
 
     func read(_ name: String, _ range: Range<Int>?) async throws -> RemoteAnswer<[UInt8]?> {
         await Task.yield()
+        await state.withLock(\.willRead)?()
         return try state.withLock { state in
             if try failure(&state) { throw CocoaError(.fileReadUnknown) }
             state.readCount += 1

@@ -29,8 +29,12 @@ import Workload
         try await store.close()
     }
 
-    private func store(_ path: String, _ key: consuming StoreKey) throws -> Store {
+    private func store(
+        _ path: String, _ key: consuming StoreKey,
+        stamp: (@Sendable (FileLocation) -> FileStamp?)? = nil
+    ) throws -> Store {
         var configuration = Configuration.testing()
+        if let stamp { configuration.stampOfOldFile = stamp }
         configuration.checkpointPageCount = 20
         let store = try Store(path: path, key: key, configuration: configuration)
         try store.write { tx in try tx.execute("CREATE TABLE t(filler)") }
@@ -52,19 +56,19 @@ import Workload
         return nil
     }
 
-    @Test func `while the log has no frame, the time of the file tells its state, once it is old`()
+    @Test func `while the log has no frame, the stamp of the file tells its state, if it is old`()
         throws
     {
         let folder = try TemporaryFolder()
-        let store = try store(folder.path(), .numbered(1))
+        let stamp = Shared<FileStamp?>(nil)
+        let store = try store(folder.path(), .numbered(1)) { _ in stamp.value }
         let source = try store.replicaSource()
         func version() throws -> PageVersion? { try store.withPages(of: source) { $0.version } }
         let logged = try #require(try version())
         #expect(logged.isCertain)
         try store.checkpoint(.truncate)
-        // The next change may get the same time.
         #expect(try version() == nil)
-        try folder.setTime(Date(timeIntervalSinceNow: -100))
+        stamp.value = .numbered(1)
         let found = try #require(try version())
         #expect(!found.isCertain && found != logged)
         #expect(try version() == found)
@@ -72,15 +76,33 @@ import Workload
         try store.write { tx in try tx.execute("INSERT INTO t VALUES (1)") }
         #expect(try version()?.isCertain == true)
         try store.checkpoint(.truncate)
-        try folder.setTime(Date(timeIntervalSinceNow: -50))
-        #expect(try version() != found)
+        stamp.value = .numbered(2)
         #expect(try store.withPages(of: source, since: found) { _ in true } == true)
+        // Another file has the name now, and its stamp says nothing of this one.
+        try FileManager.default.moveItem(atPath: folder.path(), toPath: folder.path("moved"))
+        #expect(try version() == nil)
+    }
+
+    @Test func `the stamp of a file is of no use before all its times are old`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("file")
+        try Data([1]).write(to: URL(filePath: path))
+        #expect(try FileStamp.ofOldFile(at: FileLocation(path)) == nil)
+        // A program can set the time of the last write, and not that of this change.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -1000)], ofItemAtPath: path)
+        #expect(try FileStamp.ofOldFile(at: FileLocation(path)) == nil)
+        let old = try FileLocation("/bin/cp")
+        let stamp = try #require(FileStamp.ofOldFile(at: old))
+        #expect(FileStamp.ofOldFile(at: old) == stamp)
     }
 }
 
-extension TemporaryFolder {
-    /// Sets the time of the store's last change, as the system knows it.
-    func setTime(_ date: Date) throws {
-        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path())
+extension FileStamp {
+    /// A stamp that differs from those of other numbers.
+    static func numbered(_ number: Int) -> FileStamp {
+        var found = stat()
+        found.st_size = off_t(number)
+        return FileStamp(found)
     }
 }

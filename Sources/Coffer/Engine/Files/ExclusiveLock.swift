@@ -23,11 +23,11 @@ struct ExclusiveLock {
         var handle = try Self.opened(file, isExclusive, orShared, configuration)
         for _ in 1..<StoreError.replacementTryCount {
             // Somebody may have replaced the file while this waited for the lock.
-            guard coffer_has_moved(handle.db) else { break }
+            guard handle.hasMoved else { break }
             handle.close()
             handle = try Self.opened(file, isExclusive, orShared, configuration)
         }
-        guard !coffer_has_moved(handle.db) else {
+        guard !handle.hasMoved else {
             handle.close()
             throw StoreError.replaced(file)
         }

@@ -172,13 +172,17 @@ struct FileLocation: Sendable {
         return limit < 0 ? nil : Int(limit)
     }
 
-    /// Syncs the folder, so that a name given in it survives a power loss. Ignores failures.
-    func syncFolder() {
-        // Best effort, as in SQLite: some file systems refuse it.
+    /// Syncs the folder, so that a name given in it survives a power loss. Ignores failures, as
+    /// SQLite does: some file systems refuse it.
+    ///
+    /// - Returns: Whether the folder could be opened.
+    @discardableResult
+    func syncFolder() -> Bool {
         let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
+        guard descriptor >= 0 else { return false }
         fsync(descriptor)
         close(descriptor)
+        return true
     }
 
     // MARK: New files

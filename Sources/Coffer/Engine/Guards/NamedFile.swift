@@ -28,8 +28,11 @@ extension Handle {
         }
         // The connection does not know of this lock: its last message is about something else.
         guard code == SQLITE_OK else { throw StoreError.of(nil, code: code, sql: nil) }
-        guard !coffer_has_moved(db) else { throw StoreError.replaced(file) }
+        guard !hasMoved else { throw StoreError.replaced(file) }
     }
+
+    /// Whether the path of the main file leads elsewhere by now.
+    var hasMoved: Bool { coffer_has_moved(db) }
 }
 
 extension StoreError {

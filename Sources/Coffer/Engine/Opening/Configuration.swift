@@ -310,6 +310,9 @@ public struct Configuration: Sendable {
         Int64(exactly: currentDate().timeIntervalSince1970.rounded(.towardZero)) ?? 0
     }
 
+    /// The stamp of a store's file, if it is old; a test tells what no program can set.
+    var stampOfOldFile: @Sendable (FileLocation) -> FileStamp? = FileStamp.ofOldFile
+
     /// Called before each step of a write of a keyring; a test stops or fails it there.
     var keyringWillStep: (@Sendable (KeyringFile.Step, Int32) throws(StoreError) -> Void)?
 
