@@ -22,7 +22,7 @@ sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports 
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup mandoc openssl data python-sqlcipher build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
+.PHONY: help setup mandoc openssl data wheels build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -41,8 +41,8 @@ setup: ## install what is missing of SQLCipher and pkg-config
 data: ## fetch the table of flights of a test, the demo and the benchmarks
 	@Scripts/flights
 
-python-sqlcipher: ## fetch the SQLCipher of Python, which a test opens stores with
-	@Scripts/python-sqlcipher
+wheels: ## fetch from PyPI what some tests use
+	@Scripts/wheels
 
 build: setup ## build library, tool and test helpers, for debugging
 	@$(select) swift build $(scratch)
@@ -72,7 +72,7 @@ quick := $(if $(filter true,$(CI)),-c release -debug-info-format none --enable-i
 openssl:
 	@command -v openssl >/dev/null || ! command -v apt-get >/dev/null || Scripts/setup openssl
 
-test: setup data python-sqlcipher openssl ## build and run the tests
+test: setup data wheels openssl ## build and run the tests
 	@$(select) $(if $(filter 1,$(LONG)),COFFER_LONG_TESTS=1) COFFER_TEST_ENGINE=$(ENGINE) $(roomy) \
 		swift test $(scratch) $(quick) $(few) $(if $(FILTER),--filter '$(FILTER)') \
 		$(if $(SKIP),--skip '$(SKIP)')

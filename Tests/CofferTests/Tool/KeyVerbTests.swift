@@ -790,13 +790,13 @@ import Testing
         #expect(try run(["status", path]).errorText.contains("keyring cannot be read"))
     }
 
-    /// The SQLCipher of Python, which `Scripts/python-sqlcipher` puts there.
+    /// The SQLCipher of Python, which `Scripts/wheels` puts there.
     private static let python = Repository.root.appending(path: ".build-data/python").path
 
     @Test(
         .enabled(
             if: Repository.isCI || FileManager.default.fileExists(atPath: python),
-            "Scripts/python-sqlcipher fetches it"))
+            "Scripts/wheels fetches it"))
     func `Python's SQLCipher reads and writes the file by the key that shell-key prints`() throws {
         try make()
         try run(["sql", path, "CREATE TABLE t AS SELECT 1 AS v", "--write"] + first)
