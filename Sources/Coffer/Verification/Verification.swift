@@ -10,6 +10,9 @@
 ///    no lock that would make other readers wait. If there is damage, this step also finds out what
 ///    the damaged pages hold.
 /// 3. In another read transaction SQLite checks the structure.
+///
+/// If there is damage, and another process has changed the key meanwhile, the first two steps begin
+/// again.
 struct Verification {
     let core: StoreCore
     let scope: VerificationScope
@@ -19,6 +22,8 @@ struct Verification {
     /// Whether the run takes the write lock in WAL. Without it, it works as in a store that is open
     /// for reading only.
     var locksWriters = true
+    /// For tests: called in the transaction of the second step.
+    var willRecheck: () -> Void = {}
 
     private static let pagesPerStep = 256
 
@@ -41,22 +46,43 @@ struct Verification {
     // MARK: Pages
 
     private func checkPages(_ report: inout VerificationReport) throws {
+        let empty = report
+        for _ in 0..<Self.keyTryCount {
+            report = empty
+            let key = try checkPagesOnce(&report)
+            // All frames that another process has committed under a new key fail under this one.
+            let hasDamage = !report.damagedPages.isEmpty || !report.damagedFramePages.isEmpty
+            guard try hasDamage && currentKey() != key else { return }
+        }
+        throw StoreError(
+            .busy, "other processes change the key again and again", hint: "Try again.")
+    }
+
+    private static let keyTryCount = 10
+
+    private func currentKey() throws -> KeyID {
+        try core.read(cancellation: cancellation) { tx in
+            try lockedState(of: try tx.connection()).key.id()
+        }
+    }
+
+    /// - Returns: The key under which the findings count.
+    private func checkPagesOnce(_ report: inout VerificationReport) throws -> KeyID {
         let suspects = try core.read(cancellation: cancellation) { tx in
             try checkMainFile(try tx.connection(), &report)
         }
-        if locksWriters, core.pool.journalMode == .wal, core.pool.mode != .readOnly {
-            var request = WriteQueue.Request.unshared
-            request.timeout = core.configuration.waitTimeout
-            try core.write(request, cancellation: cancellation) { tx in
-                let connection = try tx.connection()
-                // While paused, neither a write nor a checkpoint of this process moves a page.
-                try core.checkpointer.pausing { () throws in
-                    try recheck(suspects, connection, isLocked: true, &report)
-                }
-            }
-        } else {
-            try core.read(cancellation: cancellation) { tx in
+        guard locksWriters, core.pool.journalMode == .wal, core.pool.mode != .readOnly else {
+            return try core.read(cancellation: cancellation) { tx in
                 try recheck(suspects, try tx.connection(), isLocked: false, &report)
+            }
+        }
+        var request = WriteQueue.Request.unshared
+        request.timeout = core.configuration.waitTimeout
+        return try core.write(request, cancellation: cancellation) { tx in
+            let connection = try tx.connection()
+            // While paused, neither a write nor a checkpoint of this process moves a page.
+            return try core.checkpointer.pausing { () throws in
+                try recheck(suspects, connection, isLocked: true, &report)
             }
         }
     }
@@ -111,13 +137,16 @@ struct Verification {
     /// - Parameters:
     ///   - suspects: Numbers of the pages that failed in the main file.
     ///   - isLocked: Whether the write lock is held; otherwise the WAL may change meanwhile.
+    /// - Returns: The key under which the findings count.
     /// - Throws: `.cancelled` if the task was cancelled; `.busy` or `.io` if the WAL index cannot
     ///   be read.
     private func recheck(
         _ suspects: [Int], _ connection: Connection, isLocked: Bool,
         _ report: inout VerificationReport
-    ) throws {
+    ) throws -> KeyID {
         let open = try lockedState(of: connection)
+        let key = open.key.id()
+        willRecheck()
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
         // Without WAL there is no WAL index, and asking for it would create one.
         let isWAL = try open.handle.firstText("PRAGMA journal_mode") == "wal"
@@ -135,11 +164,12 @@ struct Verification {
                     + "closing the store deletes them, so keep a copy of its -wal file")
         }
         let damagedFrames = found?.damagedPages ?? []
-        guard !damaged.isEmpty || !damagedFrames.isEmpty else { return }
+        guard !damaged.isEmpty || !damagedFrames.isEmpty else { return key }
         let contents = try CommittedPages(open: open, log: newest, cancellation: cancellation)
             .contents(of: Set(damaged + damagedFrames))
         report.damagedPages = damaged.map { DamagedPage($0, contents) }
         report.damagedFramePages = damagedFrames.map { DamagedPage($0, contents) }
+        return key
     }
 
     /// Compares the size of the main file with that of the database, and puts the difference into

@@ -643,4 +643,26 @@ import Testing
         #expect(try report?.epoch == store.keys.keyring.epoch)
         try await store.close()
     }
+
+    /// While a read keeps the new pages in the WAL, the check after a rotation takes no write lock.
+    @Test func `a check without the write lock finds no damage where another process rotates`()
+        throws
+    {
+        let store = try make()
+        let first = try store.keyID()
+        var verification = Verification(core: store.core, scope: .everything, progress: nil)
+        verification.locksWriters = false
+        let count = Shared(0)
+        verification.willRecheck = { [path] in
+            count.update { $0 += 1 }
+            guard count.value == 1, let peer = try? Peer(["rotation", path, "wal"]) else { return }
+            while let line = peer.line(), Int(line) == nil {}
+            peer.kill()
+        }
+        let report = try verification.run()
+        #expect(report.isGood, "\(report)")
+        #expect(count.value == 2)
+        #expect(try store.keyID() != first)
+        try store.close()
+    }
 }
