@@ -53,11 +53,10 @@ public actor Replica {
     private var keyringCount: UInt64 = 0
     /// When the next pass looks whether the remote still has the keyring.
     private var keyringCheck: ContinuousClock.Instant?
-    /// When a pass compares all tags if the version of the file is not certain, and looks whether
-    /// the remote still has the last record if it has nothing to send.
-    private var nextCheck: ContinuousClock.Instant?
-    /// Whether a caller waits for a pass that does so.
-    private var isCheckAsked = false
+    /// Compares all tags even if the file has the version that it had, unless that is certain.
+    private var comparison = PeriodicCheck()
+    /// Looks whether the remote still has the last record, if a pass has nothing to send.
+    private var remoteCheck = PeriodicCheck()
     /// The snapshot that is being made.
     private var maker: SnapshotMaker?
     private var maintenance: Task<Bool, any Error>?
@@ -91,6 +90,26 @@ public actor Replica {
     private struct Pass {
         let task: Task<Void, any Error>
         let callCount: Int
+    }
+
+    /// What a pass does five minutes after it was last done, and when a caller asks for it.
+    private struct PeriodicCheck {
+        private var next: ContinuousClock.Instant?
+        private var isAsked = false
+
+        private static let pause = Duration.seconds(300)
+
+        /// The next pass that begins does it.
+        mutating func ask() { isAsked = true }
+
+        /// Whether a pass that begins now does it. A caller that asks later gets the next pass.
+        mutating func take(at now: ContinuousClock.Instant) -> Bool {
+            defer { isAsked = false }
+            return isAsked || next.map { now >= $0 } ?? true
+        }
+
+        /// Called when it was done by a pass that began at `instant`.
+        mutating func done(at instant: ContinuousClock.Instant) { next = instant + Self.pause }
     }
 
     init(
@@ -133,12 +152,13 @@ public actor Replica {
     ///   `.remoteDenied`, `.remoteUnfit`; errors of reading the store, such as `.suspended`.
     ///   `CancellationError` ends the wait and not the work. While the remote cannot be reached the
     ///   call waits.
-    /// - Complexity: O(*pages*): 16 bytes of each page are read, and those that have changed are
-    ///   sent. If none has, the remote is asked once for the last record.
+    /// - Complexity: O(*pages*) after a commit: 16 bytes of each page are read, and those that have
+    ///   changed are sent. If none has, the remote is asked once for the last record.
     @discardableResult
     public func caughtUp() async throws -> ReplicaPosition {
         guard !isClosing else { throw end ?? Self.closed }
-        isCheckAsked = true
+        comparison.ask()
+        remoteCheck.ask()
         try await sendAll()
         guard let position else {
             throw StoreError(.engine, "a pass of a replica has no position")
@@ -175,7 +195,7 @@ public actor Replica {
             maintenance.cancel()
             _ = try? await maintenance.valueUnlessCancelled()
         }
-        isCheckAsked = true
+        comparison.ask()
         try await sendAll()
         let writer = writer
         try await Task { try await writer.close() }.valueUnlessCancelled()
@@ -228,12 +248,14 @@ public actor Replica {
         }
     }
 
+    /// Calls that wait for a pass.
+    var waitingCallCount: Int { callCount - servedCallCount }
+
     private func beginPass() -> Pass {
         let callCount = callCount
         let now = options.currentInstant()
-        // Decided once: callers that come later get a pass of their own.
-        let checks = isCheckAsked || nextCheck.map { now >= $0 } ?? true
-        isCheckAsked = false
+        let comparesAll = comparison.take(at: now)
+        let asksRemote = remoteCheck.take(at: now)
         let task = Task {
             defer { self.pass = nil }
             if let end { throw end }
@@ -241,13 +263,13 @@ public actor Replica {
             do {
                 let maker = maker
                 try await sendKeyring()
-                let hasSent = try await send(comparingAll: checks)
-                // The remote may have lost its last record while nothing was sent.
-                if checks, !hasSent { try await writer.requireLast() }
-                if checks || hasSent { nextCheck = now + Self.pauseOfChecks }
+                let hasSent = try await send(comparingAll: comparesAll)
+                if comparesAll { comparison.done(at: now) }
+                // A remote that loses its last record would not be noticed while nothing is sent.
+                if asksRemote, !hasSent { try await writer.requireLast() }
+                if asksRemote || hasSent { remoteCheck.done(at: now) }
                 if let maker, maker.hasAll { try await endSnapshot() }
             } catch {
-                if checks { isCheckAsked = true }
                 if let error = error as? StoreError, Self.endings.contains(error.code) {
                     (end, lock) = (error, nil)
                     health.reports.ended(error)
@@ -326,8 +348,6 @@ public actor Replica {
             limit *= 2
         }
     }
-
-    private static let pauseOfChecks = Duration.seconds(300)
 
     /// - Parameter count: Pages that the pass has sent before.
     private func send(_ changes: PageChanges, after count: Int) async throws {
@@ -463,7 +483,8 @@ public actor Replica {
     }
 
     private func makeSnapshot() async throws {
-        isCheckAsked = true
+        // Parts are read from the file as it is, and must fit what the passes have sent.
+        comparison.ask()
         // Between two passes `tags` are of the last record.
         repeat { try await sendAll() } while pass != nil
         try Task.checkCancellation()
@@ -480,7 +501,7 @@ public actor Replica {
             health.reports.sent(byteCount: made.byteCount)
         }
         // Its pass writes the record.
-        isCheckAsked = true
+        comparison.ask()
         try await sendAll()
         if let snapshotFailure { throw snapshotFailure }
         unfinished = [:]

@@ -17,7 +17,7 @@ public struct ReplicaOptions: Sendable {
     /// How long commits wait until they are sent, at most: a minute without this option. At least a
     /// second.
     ///
-    /// Each time, 16 bytes of each page are read: 4 MB for a store of a gigabyte.
+    /// After a commit, 16 bytes of each page are read: 4 MB for a store of a gigabyte.
     public var interval = Duration.seconds(60)
 
     /// The name of the owner: by default that of the machine and the path of the file.

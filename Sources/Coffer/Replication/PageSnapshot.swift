@@ -32,7 +32,7 @@ package struct PageSnapshot: ~Copyable {
     /// - Parameters:
     ///   - open: The connection's file, in a read transaction that has read something.
     ///   - index: That of the WAL when the transaction began; `nil` without WAL.
-    ///   - version: As `version(of:_:)` has returned it in this transaction.
+    ///   - version: As `version(of:_:_:)` has returned it in this transaction.
     ///   - epoch: Of the connection's key; `nil` for a file without a keyring.
     ///   - transaction: The transaction.
     init(

@@ -131,10 +131,19 @@ package final class ReplicaTarget {
     package func check(_ cancellation: Cancellation?) throws(StoreError) -> CopyReport {
         let cipher = try requireWhole().cipher
         let monitor = CopyMonitor(progress: nil, cancellation: cancellation)
-        let result = try target.target.check(
-            against: nil, monitor, authenticatesAllPages: false, stopsAtOnce: true)
-        return CopyReport(result, profile: cipher.profile)
+        do throws(StoreError) {
+            let result = try target.target.check(
+                against: nil, monitor, authenticatesAllPages: false, stopsAtOnce: true)
+            return CopyReport(result, profile: cipher.profile)
+        } catch {
+            // What an interrupted check says of the structure is of no use.
+            try monitor.requireNotCancelled()
+            throw error
+        }
     }
+
+    /// Empties a file that is not to be used, so that `check(_:)` ends soon.
+    package func abandon() { _ = ftruncate(descriptor, 0) }
 
     /// Gives the file its name.
     ///

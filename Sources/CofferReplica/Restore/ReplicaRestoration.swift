@@ -418,6 +418,23 @@ struct ReplicaRestoration {
     ) async throws -> CopyReport {
         try target.file.end(pageCount: commit.pageCount, epochs)
         async let structure = Store.offPool { try target.file.check($0) }
+        do {
+            try await requirePages(target, of: commit, keys)
+        } catch {
+            target.file.abandon()
+            throw error
+        }
+        let report = try await structure
+        progress?(
+            CopyProgress(
+                step: .verifyingRows, count: report.rowCount, countTotal: report.rowCount))
+        try await Store.offPool { _ in try target.file.adopt() }
+        return report
+    }
+
+    private func requirePages(
+        _ target: Target, of commit: Commit, _ keys: ReplicaKeys
+    ) async throws {
         try await Store.offPool { [progress] cancellation in
             var digest = UInt128(0)
             let failure = try target.file.readBack(progress, cancellation) { number, tag in
@@ -430,11 +447,5 @@ struct ReplicaRestoration {
             }
             if let failure { throw failure }
         }
-        let report = try await structure
-        progress?(
-            CopyProgress(
-                step: .verifyingRows, count: report.rowCount, countTotal: report.rowCount))
-        try await Store.offPool { _ in try target.file.adopt() }
-        return report
     }
 }

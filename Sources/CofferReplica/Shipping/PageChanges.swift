@@ -26,7 +26,7 @@ struct PageChanges {
     ///   - tags: Of the pages that the replica has.
     ///   - version: Of the moment that the replica has; `nil` if it is not known.
     ///   - limit: The most pages to read. If more differ, those with the lowest numbers are read.
-    /// - Returns: `nil` if nothing was committed since `version`.
+    /// - Returns: `nil` if the file has that version.
     /// - Throws: `.damaged` for a page that fails authentication; as `Store.withPages`.
     /// - Complexity: O(*pages*): 16 bytes of each are read, and those that differ.
     init?(

@@ -78,7 +78,7 @@ import Workload
         try store.checkpoint(.truncate)
         stamp.value = .numbered(2)
         #expect(try store.withPages(of: source, since: found) { _ in true } == true)
-        // Another file has the name now, and its stamp says nothing of this one.
+        // The stamp is of the name, which leads to another file, or to none.
         try FileManager.default.moveItem(atPath: folder.path(), toPath: folder.path("moved"))
         #expect(try version() == nil)
     }

@@ -358,7 +358,7 @@ import Workload
         try await store.write { tx in try tx.execute("UPDATE t SET v = 2") }
         try await store.checkpoint(.truncate)
         let second = Task { try await replica.caughtUp() }
-        await Task.yield()
+        while await replica.waitingCallCount < 2 { await Task.yield() }
         goesOn.pass()
         _ = try await (first.value, second.value)
         try await restore("second")
@@ -370,6 +370,49 @@ import Workload
         try await store.close()
         try await restore("third")
         #expect(try values("third") == [3])
+    }
+
+    /// With a version of the file that is not certain, and without a caller who waits.
+    @Test func `a pass every five minutes compares all tags and asks the remote`() async throws {
+        var configuration = Configuration.testing()
+        configuration.stampOfOldFile = { _ in .numbered(1) }
+        let store = try await Store(
+            path: folder.path(), key: .numbered(1), configuration: configuration)
+        try makeTable(in: store)
+        try insert(1, in: store)
+        try await store.checkpoint(.truncate)
+        let (sleeps, wakes, clock) = (Hold(), Hold(), HandInstant())
+        var options = options
+        options.sleep = { _ in
+            sleeps.pass()
+            await wakes.isEntered()
+            try Task.checkCancellation()
+        }
+        options.currentInstant = { clock.now }
+        let replica = try await store.replicate(to: remote, options)
+        await sleeps.isEntered()
+        func pass(after pause: Duration) async -> Int {
+            clock.advance(by: pause)
+            let before = remote.readCount
+            wakes.pass()
+            await sleeps.isEntered()
+            return remote.readCount - before
+        }
+        _ = await pass(after: .seconds(301))
+        try await store.write { tx in try tx.execute("UPDATE t SET v = 2") }
+        try await store.checkpoint(.truncate)
+        _ = await pass(after: .seconds(299))
+        try await restore("before")
+        #expect(try values("before") == [1])
+        _ = await pass(after: .seconds(2))
+        try await restore("after")
+        #expect(try values("after") == [2])
+        // Nothing to send: the remote is asked.
+        #expect(await pass(after: .seconds(301)) > 0)
+        let closing = Task { try await replica.close() }
+        wakes.pass()
+        try await closing.value
+        try await store.close()
     }
 
     @Test func `a page that a record leaves out is noticed by the digest`() async throws {

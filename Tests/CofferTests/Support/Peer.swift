@@ -26,7 +26,9 @@ final class Peer: @unchecked Sendable {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         let process = process
-        deadline = DispatchWorkItem { Foundation.kill(process.processIdentifier, SIGKILL) }
+        deadline = DispatchWorkItem {
+            if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
+        }
         try process.run()
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout, execute: deadline)
     }
@@ -68,7 +70,7 @@ final class Peer: @unchecked Sendable {
 
     /// Ends the peer without a chance to clean up.
     func kill() {
-        Foundation.kill(process.processIdentifier, SIGKILL)
+        if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
         waitUntilExit()
     }
 

@@ -101,7 +101,10 @@ final class Tool: @unchecked Sendable {
         process.standardOutput = files[1]
         process.standardError = files[2]
         let process = process
-        deadline = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
+        // The number of a process that has ended may be that of another one by now.
+        deadline = DispatchWorkItem {
+            if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        }
         try process.run()
         let seconds = timeout / .seconds(1)
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: deadline)
@@ -119,7 +122,7 @@ final class Tool: @unchecked Sendable {
     var processIdentifier: Int32 { process.processIdentifier }
 
     func send(_ signal: Int32) {
-        kill(process.processIdentifier, signal)
+        if process.isRunning { kill(process.processIdentifier, signal) }
     }
 
     /// The text that it has written to standard error so far.

@@ -175,14 +175,13 @@ struct FileLocation: Sendable {
     /// Syncs the folder, so that a name given in it survives a power loss. Ignores failures, as
     /// SQLite does: some file systems refuse it.
     ///
-    /// - Returns: Whether the folder could be opened.
+    /// - Returns: Whether the folder is synced, or its file system refuses that.
     @discardableResult
     func syncFolder() -> Bool {
         let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
-        fsync(descriptor)
-        close(descriptor)
-        return true
+        defer { close(descriptor) }
+        return fsync(descriptor) == 0 || [EINVAL, ENOTSUP, EROFS].contains(errno)
     }
 
     // MARK: New files

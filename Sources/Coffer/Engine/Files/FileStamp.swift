@@ -8,15 +8,15 @@ import Musl
 
 /// What the system says of a file, which changes with each write.
 ///
-/// Two equal stamps mean that nothing was written in between, if the first one was old, and if no
-/// clock was set back.
+/// Two equal strict stamps mean that nothing was written in between, if the first one was old, and
+/// if no clock was set back. A program that sets times can mislead one that is not strict.
 struct FileStamp: Equatable, Sendable {
     private let identity: FileLocation.Identity
     private let byteCount: Int
     /// Of the last write. A program may set it.
     private let written: Time
-    /// Of the last change, also of the name or of the time of the last write. No program can set
-    /// it.
+    /// Of the last change, also of the name or of the other time; only of a strict stamp. On a
+    /// local file system of Unix no program can set it.
     private let changed: Time?
 
     struct Time: Equatable, Sendable {

@@ -61,8 +61,8 @@ struct Replicate: AsyncParsableCommand, ChangingVerb {
 
     @Option(
         help: ArgumentHelp(
-            "The longest time that a commit waits, such as 1s or 5m: 1m without this option. Each "
-                + "time 16 bytes of each page are read.", valueName: "time"),
+            "The longest time that a commit waits, such as 1s or 5m: 1m without this option. "
+                + "After a commit 16 bytes of each page are read.", valueName: "time"),
         transform: TimeSpan.init)
     var interval: TimeSpan?
 
