@@ -39,8 +39,8 @@ enum CredentialCommand {
         let count = bytes.withUnsafeMutableBytes { read(descriptor, into: $0, until: deadline) }
         let rest = max(0, (deadline - .now) / .seconds(1))
         guard let count, ended.wait(timeout: .now() + rest) == .success else {
-            // A thread of Dispatch blocks SIGTERM, and the command has inherited that. The number of
-            // a command that has ended may be that of another process by now.
+            // A thread of Dispatch blocks SIGTERM, and the command has inherited that. The number
+            // of a command that has ended may be that of another process by now.
             if process.isRunning { kill(process.processIdentifier, SIGKILL) }
             throw StoreError(
                 .remoteDenied,
