@@ -113,14 +113,12 @@ package final class ReplicaTarget {
         ofPages numbers: Range<Int>, _ pageByteCount: Int
     ) throws(StoreError) -> [UInt8] {
         let byteCount = numbers.count * pageByteCount
-        var count: Int?
-        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, filled in
-            count = PositionedIO.read(
-                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor,
-                at: off_t(numbers.lowerBound - 1) * off_t(pageByteCount))
-            filled = count ?? 0
+        let bytes = PositionedIO.bytes(
+            count: byteCount, from: descriptor,
+            at: off_t(numbers.lowerBound - 1) * off_t(pageByteCount))
+        guard let bytes, bytes.count == byteCount else {
+            throw StoreError.system(bytes == nil ? errno : EIO, "cannot read \(path)")
         }
-        guard count == byteCount else { throw StoreError.system(errno, "cannot read \(path)") }
         return bytes
     }
 
@@ -136,7 +134,7 @@ package final class ReplicaTarget {
                 against: nil, monitor, authenticatesAllPages: false, stopsAtOnce: true)
             return CopyReport(result, profile: cipher.profile)
         } catch {
-            // What an interrupted check says of the structure is of no use.
+            // A check that was interrupted may report a sound file as damaged.
             try monitor.requireNotCancelled()
             throw error
         }

@@ -214,14 +214,11 @@ public struct FolderRemote: Remote {
             throw StoreError(.remoteUnfit, "\(path) is not a plain file")
         }
         let part = (range ?? 0..<Int(status.st_size)).clamped(to: 0..<Int(status.st_size))
-        var count: Int?
-        let bytes = [UInt8](unsafeUninitializedCapacity: part.count) { buffer, filled in
-            count = PositionedIO.read(
-                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor,
-                at: off_t(part.lowerBound))
-            filled = count ?? 0
+        let bytes = PositionedIO.bytes(
+            count: part.count, from: descriptor, at: off_t(part.lowerBound))
+        guard let bytes, bytes.count == part.count else {
+            throw Self.failure(bytes == nil ? errno : EIO, "cannot read \(path)")
         }
-        guard count == part.count else { throw Self.failure(errno, "cannot read \(path)") }
         return bytes
     }
 

@@ -45,17 +45,12 @@ final class PageSpool {
         if descriptor < 0 {
             bytes = Array(memory[start..<start + range.count * pageByteCount])
         } else {
-            var count: Int?
-            bytes = [UInt8](unsafeUninitializedCapacity: range.count * pageByteCount) {
-                buffer, filled in
-                count = PositionedIO.read(
-                    into: UnsafeMutableRawBufferPointer(buffer), from: descriptor,
-                    at: off_t(start))
-                filled = count ?? 0
+            let read = PositionedIO.bytes(
+                count: range.count * pageByteCount, from: descriptor, at: off_t(start))
+            guard let read, read.count == range.count * pageByteCount else {
+                throw StoreError.system(read == nil ? errno : EIO, "cannot read the spooled pages")
             }
-            guard bytes.count == range.count * pageByteCount else {
-                throw StoreError.system(count == nil ? errno : EIO, "cannot read the spooled pages")
-            }
+            bytes = read
         }
         return ReplicaRecord.Page.list(numbers[range], bytes[...], pageByteCount)
     }

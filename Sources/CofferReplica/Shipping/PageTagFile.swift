@@ -152,13 +152,8 @@ struct PageTagFile {
             status.st_size <= byteCountMax
         else { return nil }
         let byteCount = Int(status.st_size)
-        var count: Int?
-        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, filled in
-            count = PositionedIO.read(
-                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor, at: 0)
-            filled = count ?? 0
-        }
-        return bytes.count == byteCount ? bytes : nil
+        let bytes = PositionedIO.bytes(count: byteCount, from: descriptor, at: 0)
+        return bytes?.count == byteCount ? bytes : nil
     }
 
     /// Opens the file if it is this user's own, and has no other name: in a folder that others may

@@ -20,12 +20,7 @@ struct FileReader: ~Copyable {
 
     /// Bytes at an offset; `nil` if the file ends before them or cannot be read.
     borrowing func bytes(at offset: Int, _ count: Int) -> [UInt8]? {
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { [descriptor] buffer, filled in
-            filled =
-                PositionedIO.read(
-                    into: UnsafeMutableRawBufferPointer(buffer), from: descriptor,
-                    at: off_t(offset)) ?? 0
-        }
-        return bytes.count == count ? bytes : nil
+        let bytes = PositionedIO.bytes(count: count, from: descriptor, at: off_t(offset))
+        return bytes?.count == count ? bytes : nil
     }
 }

@@ -26,6 +26,22 @@ package enum PositionedIO {
         return count
     }
 
+    /// Reads some bytes into an array.
+    ///
+    /// - Returns: Fewer bytes if the file ends before; `nil` for an error, whose number is in
+    ///   `errno`.
+    package static func bytes(
+        count: Int, from descriptor: Int32, at offset: off_t
+    ) -> [UInt8]? {
+        var filledCount: Int?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filledCount = read(
+                into: UnsafeMutableRawBufferPointer(buffer), from: descriptor, at: offset)
+            filled = filledCount ?? 0
+        }
+        return filledCount == nil ? nil : bytes
+    }
+
     /// Writes all bytes.
     ///
     /// - Returns: `false` for an error, whose number is in `errno`. Some bytes may be written then.
