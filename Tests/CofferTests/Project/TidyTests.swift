@@ -48,7 +48,7 @@ import Testing
     {
         let starting = [
             "Peer(", "Peer.run(", "Tool.run", "Tool.start(", "ToolStore(", "Process()",
-            "SmallDisk.",
+            "SmallDisk.", "LocalServer(",
             "BuiltModules.", "shell.run(", "Hold()", "onThread", "usleep(", "Task.sleep(",
             "waitUntil", "yieldWhile",
         ]

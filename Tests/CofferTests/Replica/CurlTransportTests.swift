@@ -224,11 +224,11 @@ import Testing
 }
 
 /// A server for TLS at 127.0.0.1, whose certificate nobody has signed but itself.
-private final class TLSServer {
+private struct TLSServer {
     let port: Int
     let certificate: String
     private let folder: TemporaryFolder
-    private let process = Process()
+    private let server: LocalServer
 
     private static let openssl = "/usr/bin/openssl"
     static let canRun = FileManager.default.isExecutableFile(atPath: openssl)
@@ -248,28 +248,12 @@ private final class TLSServer {
         try maker.run()
         maker.waitUntilExit()
         try #require(maker.terminationStatus == 0, "openssl makes no certificate")
-        process.executableURL = maker.executableURL
-        process.arguments = [
-            "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", certificate,
-            "-www",
-        ]
-        let output = Pipe()
-        (process.standardInput, process.standardOutput) = (FileHandle.nullDevice, output)
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        var text = ""
-        var port: Int?
-        while port == nil {
-            let bytes = output.fileHandleForReading.availableData
-            try #require(!bytes.isEmpty, "openssl serves nothing: \(text)")
-            text += String(decoding: bytes, as: UTF8.self)
-            port = text.firstMatch(of: /ACCEPT [^ \n]*:([0-9]+)\n/).flatMap { Int($0.1) }
-        }
-        self.port = try #require(port)
-    }
-
-    deinit {
-        process.terminate()
+        server = try LocalServer(
+            Self.openssl,
+            [
+                "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert", certificate, "-www",
+            ], on: .output, /ACCEPT [^ \n]*:([0-9]+)\n/)
+        port = try #require(Int(server.place))
     }
 }
 #endif

@@ -56,9 +56,8 @@ struct LyingServerTests {
 }
 
 /// rclone as a service at 127.0.0.1, with the objects in a folder.
-private final class LyingServer {
-    let url: String
-    private let process = Process()
+private struct LyingServer {
+    private let server: LocalServer
 
     static let (name, secret) = ("access", "only-for-this-test")
     private static let program =
@@ -68,27 +67,13 @@ private final class LyingServer {
     init(_ folder: String) throws {
         try FileManager.default.createDirectory(
             atPath: folder + "/bucket", withIntermediateDirectories: true)
-        process.executableURL = URL(filePath: Self.program)
-        process.arguments = [
-            "serve", "s3", folder, "--addr", "127.0.0.1:0", "--config", "/dev/null", "--auth-key",
-            "\(Self.name),\(Self.secret)",
-        ]
-        let output = Pipe()
-        (process.standardInput, process.standardError) = (FileHandle.nullDevice, output)
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        var text = ""
-        var place: Substring?
-        while place == nil {
-            let bytes = output.fileHandleForReading.availableData
-            try #require(!bytes.isEmpty, "rclone serves nothing: \(text)")
-            text += String(decoding: bytes, as: UTF8.self)
-            place = text.firstMatch(of: /\[(http:[^ ]*)\/\]\n/)?.1
-        }
-        url = try #require(place) + "/bucket/replica"
+        server = try LocalServer(
+            Self.program,
+            [
+                "serve", "s3", folder, "--addr", "127.0.0.1:0", "--config", "/dev/null",
+                "--auth-key", "\(Self.name),\(Self.secret)",
+            ], on: .error, /\[(http:[^ ]*)\/\]\n/)
     }
 
-    deinit {
-        process.terminate()
-    }
+    var url: String { server.place + "/bucket/replica" }
 }

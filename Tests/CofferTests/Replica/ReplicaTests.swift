@@ -333,17 +333,22 @@ import Workload
         #expect(try values("copy") == [1, 2, 3])
     }
 
-    /// As after a clock that was set back.
+    /// A store with the value 1 and an empty WAL, whose file has the same stamp all the time: as
+    /// after a clock that was set back.
+    private func storeWithOneStamp() throws -> Store {
+        var configuration = Configuration.testing()
+        configuration.stampOfOldFile = { _ in .numbered(1) }
+        let store = try Store(path: folder.path(), key: .numbered(1), configuration: configuration)
+        try makeTable(in: store)
+        try insert(1, in: store)
+        try store.checkpoint(.truncate)
+        return store
+    }
+
     @Test func `a caller gets what was committed although the file has the same stamp`()
         async throws
     {
-        var configuration = Configuration.testing()
-        configuration.stampOfOldFile = { _ in .numbered(1) }
-        let store = try await Store(
-            path: folder.path(), key: .numbered(1), configuration: configuration)
-        try makeTable(in: store)
-        try insert(1, in: store)
-        try await store.checkpoint(.truncate)
+        let store = try storeWithOneStamp()
         let replica = try await replicate(store)
         try await replica.caughtUp()
         // While a pass that has compared all waits for the remote.
@@ -372,15 +377,9 @@ import Workload
         #expect(try values("third") == [3])
     }
 
-    /// With a version of the file that is not certain, and without a caller who waits.
+    /// No caller waits for a pass.
     @Test func `a pass every five minutes compares all tags and asks the remote`() async throws {
-        var configuration = Configuration.testing()
-        configuration.stampOfOldFile = { _ in .numbered(1) }
-        let store = try await Store(
-            path: folder.path(), key: .numbered(1), configuration: configuration)
-        try makeTable(in: store)
-        try insert(1, in: store)
-        try await store.checkpoint(.truncate)
+        let store = try storeWithOneStamp()
         let (sleeps, wakes, clock) = (Hold(), Hold(), HandInstant())
         var options = options
         options.sleep = { _ in
