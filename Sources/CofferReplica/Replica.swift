@@ -92,23 +92,24 @@ public actor Replica {
         let callCount: Int
     }
 
-    /// What a pass does five minutes after it was last done, and when a caller asks for it.
+    /// The schedule of a check: passes make it every five minutes, and earlier if a caller asks.
     private struct PeriodicCheck {
         private var next: ContinuousClock.Instant?
         private var isAsked = false
 
         private static let pause = Duration.seconds(300)
 
-        /// The next pass that begins does it.
+        /// Lets the next pass that begins make the check.
         mutating func ask() { isAsked = true }
 
-        /// Whether a pass that begins now does it. A caller that asks later gets the next pass.
+        /// Whether a pass that begins now makes the check. A caller that asks later gets the next
+        /// pass.
         mutating func take(at now: ContinuousClock.Instant) -> Bool {
             defer { isAsked = false }
             return isAsked || next.map { now >= $0 } ?? true
         }
 
-        /// Called when it was done by a pass that began at `instant`.
+        /// Notes that a pass which began at `instant` has made the check.
         mutating func done(at instant: ContinuousClock.Instant) { next = instant + Self.pause }
     }
 

@@ -38,7 +38,7 @@ import Testing
         let end = try #require(try await reader.end())
         let next = end.last.slot.next
         fixture.remote.objects.merge(try records(1100, after: end.last, by: reader.keys)) { $1 }
-        // The other machine starts anew, and deletes what is not kept any more.
+        // The original machine restarts, and deletes the records that it no longer has to keep.
         let original = try fixture.copy(store, as: "original.db")
         options.takesOverFrom = "tests"
         let later = try await original.replicate(to: fixture.remote, options)

@@ -639,7 +639,7 @@ private final class NotifySocket {
 
     deinit { close(descriptor) }
 
-    /// Waits for a message that is no request for time.
+    /// Waits for the next message that tells a state. Skips messages that only extend a timeout.
     func state() -> String {
         var message = message()
         while message.hasPrefix("EXTEND_TIMEOUT_USEC") { message = self.message() }

@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// What the system says of a file, which changes with each write.
+/// The identity, the size and the times of a file: each write to the file changes one of them.
 ///
 /// Two equal strict stamps mean that nothing was written in between, if the first one was old, and
 /// if no clock was set back. A program that sets times can mislead one that is not strict.
