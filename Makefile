@@ -65,9 +65,10 @@ roomy := MALLOC_ARENA_MAX=1 MALLOC_TOP_PAD_=16777216
 
 # Nobody debugs in CI: no debug information, fast C code, mostly that of derivations, and no checks
 # of the tool's own options at each of its starts, which take four times as long as its work. Swift
-# code is compiled as for debugging, which takes the least time. The tests are found by the index.
+# code is compiled as for debugging, which takes the least time, and by few compilers, because each
+# expands the macros of all suites. The tests are found by the index.
 quick := $(if $(filter true,$(CI)),-c release -debug-info-format none --enable-index-store \
-	$(addprefix -Xswiftc ,-Onone -enable-testing -no-whole-module-optimization -enable-batch-mode))
+	$(addprefix -Xswiftc ,-Onone -enable-testing -no-whole-module-optimization -enable-batch-mode -driver-batch-size-limit 100))
 
 openssl:
 	@command -v openssl >/dev/null || ! command -v apt-get >/dev/null || Scripts/setup openssl
