@@ -134,6 +134,12 @@ static inline int coffer_stop_memory_statistics(void) {
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+/// Lets a connection take memory for each page when it needs it. By default it begins with memory
+/// for many pages. Has no effect once the engine has been used.
+static inline int coffer_take_page_memory_singly(void) {
+    return sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)0, 0, 0);
+}
+
 /// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.
 static const int coffer_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
 
