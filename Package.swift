@@ -121,7 +121,7 @@ let package = Package(
         .testTarget(
             name: "CofferTests",
             dependencies: [
-                "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CofferTestPeer",
+                "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CTool", "CofferTestPeer",
                 "CofferReplica", "CofferTool", "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -137,12 +137,6 @@ void coffer_signal_command(int process, int is_apart, int number) {
     kill(is_apart ? -process : process, number);
 }
 
-int coffer_program_has_ended(int process) {
-    siginfo_t state = {0};
-    int failed = waitid(P_PID, (id_t)process, &state, WEXITED | WNOHANG | WNOWAIT);
-    return failed || state.si_pid == process;
-}
-
 int coffer_wait_for_command(int process, int is_apart, int milliseconds) {
     int status = 0;
     int step = 1;

@@ -90,16 +90,29 @@ enum Main {
         Hardening.widenTerminal()
         // A write beyond the file-size limit then fails, instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            // Must come before the first `await`: the runtime takes descriptors for it.
+            try Hardening.requireDescriptors()
+        } catch {
+            collectMessages(arguments)
+            exit(end(by: error))
+        }
+        let code =
+            Worker.isWanted(arguments)
+            ? await Worker.run { await run($0, isHardened: isHardened) }
+            : await run(arguments, isHardened: isHardened)
+        if code != ExitStatus.success.rawValue { exit(code) }
+    }
+
+    /// Runs the tool with these arguments, and returns its exit code.
+    private static func run(_ arguments: [String], isHardened: Bool) async -> Int32 {
         do {
             guard !CommandLine.arguments.isEmpty else {
                 // Swift reads them from there. Help and a success would say that all is done.
                 throw ToolError(.failure, "the arguments cannot be read", hint: "Mount /proc.")
             }
-            let arguments = Array(CommandLine.arguments.dropFirst())
-            if arguments.prefix(while: { $0 != "--" }).contains("--json") {
-                Terminal.collectMessages()
-            }
-            try Hardening.requireDescriptors()
+            collectMessages(arguments)
             Signals.install()
             try SecretInArguments.refuse(arguments)
             try RawArguments.requireUTF8()
@@ -117,12 +130,30 @@ enum Main {
             } else {
                 try command.run()
             }
-            Terminal.writeMessages()
+            endMessages()
+            return ExitStatus.success.rawValue
         } catch {
-            let code = report(error)
-            Terminal.writeMessages()
-            exit(code)
+            return end(by: error)
         }
+    }
+
+    /// Lets messages wait for the end of the run, if the user wants JSON.
+    private static func collectMessages(_ arguments: [String]) {
+        guard arguments.prefix(while: { $0 != "--" }).contains("--json") else { return }
+        Terminal.collectMessages()
+    }
+
+    /// Reports the error that ends a run, and returns its exit code.
+    private static func end(by error: any Error) -> Int32 {
+        let code = report(error)
+        endMessages()
+        return code
+    }
+
+    /// Writes the messages of a run, unless a signal is ending the process: then it writes them.
+    private static func endMessages() {
+        if Terminal.writeMessages() { return }
+        while true { pause() }
     }
 
     /// - Throws: The parser's errors, and those of the verb's own checks. An option that does not

@@ -21,6 +21,11 @@ enum RunFiles {
         state.withLock { $0.made = file }
     }
 
+    /// Forgets the files of a run that has ended.
+    static func forget() {
+        state.withLock { $0 = State() }
+    }
+
     /// Sets another next step after damage than `opens` does.
     static func remedy(_ remedy: String?) {
         state.withLock { $0.remedy = remedy }

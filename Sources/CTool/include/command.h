@@ -22,9 +22,6 @@ int coffer_start_command(const char *command, int input, char *const *variables,
 /// - Returns: The number of the process, or an error number, negated.
 int coffer_start_program(char *const *arguments, int input, int output, int error_output);
 
-/// Whether a program has ended: 1 or 0. It must still be waited for.
-int coffer_program_has_ended(int process);
-
 /// Sends a signal to a command. One that is apart gets it with all processes that it has started.
 void coffer_signal_command(int process, int is_apart, int number);
 

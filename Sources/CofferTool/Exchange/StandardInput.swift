@@ -19,6 +19,11 @@ enum StandardInput {
             "Standard input cannot be both \(data) and the secret: name another source for one.")
     }
 
+    /// Forgets the claim of a run that has ended.
+    static func forgetClaim() {
+        claimed.store(false, ordering: .relaxed)
+    }
+
     /// Reads all of it, up to the engine's limit for a value.
     static func bytes() throws -> Data {
         Data(try InputFile("-", apartFrom: "").readAll(maximumCount: 1_000_000_000))

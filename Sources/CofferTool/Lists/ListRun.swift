@@ -18,6 +18,8 @@ final class ListRun: Sendable {
         var isCancelled = false
         /// The processes that work on a store.
         var running: Set<Int32> = []
+        /// The processes that wait for a store.
+        var idle: [WorkerProcess] = []
     }
 
     private let jobs: Int
@@ -46,7 +48,10 @@ final class ListRun: Sendable {
         } onCancel: {
             cancel()
         }
-        if let error = state.withLock({ $0.error }) { throw error }
+        let (idle, error) = state.withLock { ($0.idle, $0.error) }
+        for worker in idle { worker.close() }
+        for worker in idle { worker.wait(atMost: Self.idleWait) }
+        if let error { throw error }
     }
 
     private func onThread(_ work: @escaping @Sendable () -> Void) async {
@@ -79,17 +84,83 @@ final class ListRun: Sendable {
         }
     }
 
-    /// Runs the tool for one store.
+    /// Runs the tool for one store, in a process that has done with the one before.
+    ///
+    /// - Throws: `ToolError` `.interrupted` if the list was cancelled before the run; `.io` if it
+    ///   cannot begin.
     func run(_ arguments: [String], _ secret: ListSecret) throws -> StoreRun {
         Signals.workBegins()
-        return try StoreRun(arguments, secret) { process in
-            state.withLock { state in
-                state.running.insert(process)
-                if state.isCancelled { coffer_signal_command(process, 0, SIGTERM) }
+        while true {
+            var worker = try takeWorker()
+            var hasEnded = false
+            let run: StoreRun?
+            do {
+                run = try StoreRun(arguments, secret, in: worker) {
+                    hasEnded = true
+                    return end(worker)
+                }
+            } catch {
+                end(worker, atMost: Self.idleWait)
+                throw error
             }
-        } ends: { process in
-            state.withLock { _ = $0.running.remove(process) }
+            if run?.leavesWorker == true {
+                worker.isUsed = true
+                putBack(worker)
+            } else if !hasEnded {
+                end(worker, atMost: Self.idleWait)
+            }
+            if let run { return run }
+            // One that ended while it had nothing to do has begun nothing.
+            guard worker.isUsed else {
+                if state.withLock({ $0.isCancelled }) { throw Self.interrupted }
+                throw ToolError(.io, "a run of coffer ended before it began")
+            }
         }
+    }
+
+    /// Starts a process if none is idle.
+    private func takeWorker() throws -> WorkerProcess {
+        let idle = state.withLock { $0.idle.popLast() }
+        let worker: WorkerProcess
+        do {
+            worker = try idle ?? WorkerProcess()
+        } catch {
+            throw ToolError(.io, "a run of coffer cannot be started: \(error)")
+        }
+        let isCancelled = state.withLock { state in
+            if !state.isCancelled { state.running.insert(worker.id) }
+            return state.isCancelled
+        }
+        guard !isCancelled else {
+            end(worker, atMost: Self.idleWait)
+            throw Self.interrupted
+        }
+        return worker
+    }
+
+    private func putBack(_ worker: WorkerProcess) {
+        state.withLock { state in
+            state.running.remove(worker.id)
+            state.idle.append(worker)
+        }
+    }
+
+    private static let interrupted = ToolError(.interrupted, "interrupted before this store")
+
+    /// How long a process that has nothing to do may take to end, in milliseconds: a stopped one
+    /// must not keep the results of the list.
+    private static let idleWait: Int32 = 5000
+
+    /// Waits for the end of a process, which gets no further store.
+    ///
+    /// - Parameter milliseconds: How long to wait before it is killed; -1 for one that may be at
+    ///   work.
+    @discardableResult
+    private func end(_ worker: WorkerProcess, atMost milliseconds: Int32 = -1) -> Int32 {
+        // Before its number is free for another process.
+        state.withLock { _ = $0.running.remove(worker.id) }
+        worker.close()
+        return worker.wait(atMost: milliseconds)
     }
 
     /// Begins no further store, and interrupts the runs as Ctrl-C does.

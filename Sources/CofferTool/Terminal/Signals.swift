@@ -143,6 +143,14 @@ enum Signals {
         }
     }
 
+    /// Forgets the notes of a run that has ended.
+    static func forgetRun() {
+        state.withLock { ($0.note, $0.workNote) = (Interruption.nothingChanged, nil) }
+    }
+
+    /// Whether a signal has come.
+    static var haveCome: Bool { state.withLock { $0.count > 0 } }
+
     /// Runs work that has changed the terminal, and then restores the terminal.
     static func restoring<T>(
         _ restore: @escaping @Sendable () -> Void, _ work: () throws -> T

@@ -71,6 +71,11 @@ enum Terminal {
         messages.withLock { $0 = Messages() }
     }
 
+    /// Forgets the messages of a run that has ended.
+    static func forgetMessages() {
+        messages.withLock { $0 = nil }
+    }
+
     /// Writes the messages that wait, if there are any. Must be called before the process ends.
     ///
     /// - Returns: `false` if another thread has begun to write them, and so decides the exit code.

@@ -1,7 +1,9 @@
+import CTool
 import Foundation
 import Testing
 
 @testable import Coffer
+@testable import CofferTool
 
 /// Verbs that take several stores, each in a run of its own.
 @Suite(.againstHanging, .onOwnThreads) struct ListVerbTests {
@@ -141,5 +143,86 @@ import Testing
         let stores = try result(output).stores
         #expect(stores.map(\.path) == names.map(folder.path))
         #expect(stores.contains { $0.message?.contains("cannot be started") == true })
+    }
+
+    /// A command that notes the process that runs it, and then prints the key of most stores.
+    private func command(noting path: String, before rest: String = "") -> [String] {
+        let key = "head -c 32 /dev/zero | tr '\\0' '\\1'"
+        return ["--raw-key-command", "echo $PPID >>'\(path)'; \(rest) \(key)"]
+    }
+
+    private func lines(of path: String) throws -> [String] {
+        try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+
+    @Test func `one process works on a store after another, and names each by itself`() throws {
+        let noted = folder.path("noted")
+        let names = ["absent", "b", "other", "copy"]
+        try FileManager.default.copyItem(atPath: folder.path("a"), toPath: folder.path("copy"))
+        let output = try run(
+            ["verify"], names, command(noting: noted) + ["--json"], exitCode: 3)
+        let stores = try result(output).stores
+        #expect(stores.map(\.code) == ["notFound", "success", "wrongKey", "success"])
+        for (name, store) in zip(names, stores) {
+            let others = names.filter { $0 != name }.map(folder.path)
+            #expect(!others.contains { store.message?.contains($0) == true }, "\(store)")
+        }
+        let processes = try lines(of: noted)
+        #expect(processes.count >= 3 && Set(processes).count == 1, "\(processes)")
+    }
+
+    @Test func `a store has two names, and each is a run of its own`() throws {
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path("link"), withDestinationPath: folder.path("a"))
+        let output = try run(
+            ["verify"], ["a", "link", "a"], command(noting: folder.path("noted")) + ["--json"])
+        #expect(try result(output).stores.map(\.path) == ["a", "link"].map(folder.path))
+    }
+
+    @Test func `a process that is killed fails its store alone`() throws {
+        let noted = folder.path("noted")
+        let kills = #"case "$COFFER_PATH" in */b) kill -9 $PPID;; esac;"#
+        try FileManager.default.copyItem(atPath: folder.path("a"), toPath: folder.path("copy"))
+        let output = try run(
+            ["verify"], ["a", "b", "other", "copy"],
+            command(noting: noted, before: kills) + ["--json"], exitCode: 3)
+        let stores = try result(output).stores
+        #expect(stores.map(\.exitCode) == [0, 256 + 9, 12, 0])
+        #expect(stores[1].message == "its run was ended by signal 9")
+        let processes = try lines(of: noted)
+        #expect(processes.count == 4 && Set(processes).count == 2, "\(processes)")
+        #expect(processes[0] == processes[1] && processes[2] == processes[3])
+    }
+
+    @Test func `only a list starts a worker`() throws {
+        let output = try Tool.run(["--worker"])
+        #expect(
+            output.exitCode == 2 && output.errorText.contains("--worker"), "\(output.errorText)")
+    }
+
+    /// Starts a worker on a socket, as a list does, and waits for its end.
+    private func endOfWorker(sending bytes: [UInt8]) throws -> Int32 {
+        let words = [Tool.executable.path, "--worker"]
+        var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        var socket: Int32 = -1
+        let process = coffer_start_worker(&pointers, &socket)
+        try #require(process > 0)
+        _ = bytes.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, 0) }
+        close(socket)
+        return coffer_wait_for_command(process, 0, 60_000)
+    }
+
+    @Test func `a worker that gets no whole run does not end in success`() throws {
+        #expect(try endOfWorker(sending: []) == 2)
+        // Four bytes without descriptors.
+        #expect(try endOfWorker(sending: [9, 0, 0, 0]) == 17)
+    }
+
+    @Test func `a run that has not told its end is never done`() {
+        let ends: [Int32: Int32] = [
+            0: 1, 14: 14, 256 + SIGTERM: 130, 256 + SIGINT: 130, 256 + SIGKILL: 256 + SIGKILL,
+        ]
+        for (process, run) in ends { #expect(StoreRun.failure(process) == run) }
     }
 }
