@@ -52,18 +52,18 @@ struct CopyCheck {
     /// Authenticates every page of the file, through the engine's own file descriptor.
     private func requireAuthenticPages() throws(StoreError) {
         guard let cipher else { return }
-        let pages = RawPages(handle, key: cipher.key, profile: cipher.profile)
-        let pageCount = try handle.rawByteCount() / pages.byteCount
-        for number in stride(from: 1, through: pageCount, by: 1) where number != pages.lockPage {
-            if number % CopyMonitor.interval == 0 {
-                try monitor.report(.verifyingPages, number, of: pageCount)
-            }
-            guard try pages.isAuthentic(number) else {
-                throw StoreError(
-                    .damaged, "page \(number) of the copy failed authentication; it was removed",
-                    hint: "The disk or the engine did not keep what was written.",
-                    pages: [number])
-            }
+        let byteCount = cipher.profile.pageByteCount
+        let pageCount = try handle.rawByteCount() / byteCount
+        let lockPage = RawPages.lockPage(pageByteCount: byteCount)
+        let sweep = PageSweep(handle, key: cipher.key, profile: cipher.profile)
+        let failing = try sweep.failing(of: (1..<pageCount + 1).lazy.filter { $0 != lockPage }) {
+            count throws(StoreError) in
+            try monitor.report(.verifyingPages, count, of: pageCount)
+        }
+        if let number = failing.first {
+            throw StoreError(
+                .damaged, "page \(number) of the copy failed authentication; it was removed",
+                hint: "The disk or the engine did not keep what was written.", pages: [number])
         }
         try monitor.report(.verifyingPages, pageCount, of: pageCount)
     }

@@ -4,14 +4,14 @@ import Crypto
 ///
 /// Holds the MAC key inside the hash states of swift-crypto, which zeroes them when the value
 /// ends. The key of the pages is only borrowed.
-struct PageAuthenticator: ~Copyable {
+struct PageAuthenticator: ~Copyable, Sendable {
     /// The layout and the hash function of the pages.
     let profile: CipherProfile
     /// An HMAC state with the MAC key and no data; copied for each page.
     private let code: Code
 
     /// An HMAC with either hash function.
-    private enum Code {
+    private enum Code: Sendable {
         case sha1(HMAC<Insecure.SHA1>)
         case sha512(HMAC<SHA512>)
     }

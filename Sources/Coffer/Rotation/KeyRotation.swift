@@ -494,6 +494,8 @@ struct KeyRotation {
                 }
             }, cancellation: phase == .verifying ? cancellation : nil)
         verification.locksWriters = locksWriters
+        // Reads and writes of the store go on meanwhile, and need the other cores.
+        verification.threadCountMax = 1
         let report = try verification.run()
         guard report.isGood else {
             let pages = report.damagedPages + report.damagedFramePages

@@ -10,6 +10,9 @@ extension Store {
     /// `integrity_check` and `foreign_key_check`. If the WAL has a newer version of a page, that
     /// version is checked (``VerificationReport/stalePageCount``).
     ///
+    /// The cores of the machine, eight at most, authenticate pages at the same time where they
+    /// follow each other; those of a sample seldom do. The check of the structure uses one core.
+    ///
     /// In WAL mode, reads and writes continue during the check. Before a failing page is reported,
     /// it is read again under the write lock, which also covers the check of the WAL. A store that
     /// is open for reading only reads again without that lock. If there is damage, the lock is kept
@@ -31,9 +34,9 @@ extension Store {
     ///   the body of another store, if a wait would close a cycle of waits; `.misuse` inside a body
     ///   of this store, or for a sample of less than 1 page or a fraction that is not above 0 and
     ///   up to 1.
-    /// - Complexity: O(*pages to check*) time; one number in memory for each page that is in the
-    ///   WAL, that fails in the main file, or that is in the sample. If there is damage: O(*pages*)
-    ///   time, one bit for each page.
+    /// - Complexity: O(*pages to check*) time; 256 KiB of memory for each core, and one number
+    ///   for each page that is in the WAL, that fails in the main file, or that is in the sample.
+    ///   If there is damage: O(*pages*) time, one bit for each page.
     public func verify(
         _ scope: VerificationScope = .everything,
         progress: ((VerificationProgress) -> Void)? = nil

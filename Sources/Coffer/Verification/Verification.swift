@@ -22,10 +22,10 @@ struct Verification {
     /// Whether the run takes the write lock in WAL. Without it, it works as in a store that is open
     /// for reading only.
     var locksWriters = true
+    /// The most threads that authenticate pages; `nil` for one for each core.
+    var threadCountMax: Int?
     /// For tests: called in the transaction of the second step.
     var willRecheck: () -> Void = {}
-
-    private static let pagesPerStep = 256
 
     static let cancelled = StoreError(.cancelled, "the task was cancelled while it verified")
 
@@ -102,16 +102,13 @@ struct Verification {
         report.pageCountTotal = fileCount < pages.lockPage ? fileCount : fileCount - 1
         var generator = SystemRandomNumberGenerator()
         let chosen = scope.pages(of: fileCount, lockPage: pages.lockPage, using: &generator)
-        var suspects: [Int] = []
-        for number in chosen {
-            if report.pageCount % Self.pagesPerStep == Self.pagesPerStep - 1 {
-                guard cancellation?.isCancelled != true else { throw Self.cancelled }
-                tellProgress(report, of: chosen.count)
-            }
-            if try !pages.isAuthentic(number) { suspects.append(number) }
-            report.pageCount += 1
+        let sweep = PageSweep(
+            open.handle, key: open.key, profile: open.profile, threadCountMax: threadCountMax)
+        let suspects = try sweep.failing(of: chosen) { count throws(StoreError) in
+            report.pageCount = count
+            tellProgress(report, of: chosen.count)
+            guard cancellation?.isCancelled != true else { throw Self.cancelled }
         }
-        tellProgress(report, of: chosen.count)
         return suspects
     }
 

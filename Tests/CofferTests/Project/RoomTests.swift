@@ -27,7 +27,7 @@ import Testing
 
     /// Arrows that point back, each with its reason.
     private static let exceptions: Set<Arrow> = [
-        // A test gives a store its own threads.
+        // A sweep of pages takes helpers from there, and a test gives a store its own threads.
         Arrow(from: "Engine", to: "Store", by: "WorkThreads"),
         // A blob that is written in place fires no trigger, so the store notes it in the change
         // log.

@@ -324,7 +324,7 @@ import Workload
     }
 }
 
-/// Makes reads of one page of an open file fail as a bad sector does.
+/// Makes reads that include one page of an open file fail as a bad sector does.
 private enum BadSector {
     static let page = 7
     nonisolated(unsafe) private static var original: UnsafePointer<sqlite3_io_methods>?
@@ -339,7 +339,8 @@ private enum BadSector {
         let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
         methods.initialize(to: try #require(original).pointee)
         methods.pointee.xRead = { file, buffer, byteCount, offset in
-            guard offset != BadSector.offset else { return SQLITE_IOERR | 1 << 8 }
+            let read = offset..<offset + Int64(byteCount)
+            guard !read.contains(BadSector.offset) else { return SQLITE_IOERR | 1 << 8 }
             // The original method finds its file by the table that it is called through.
             guard let file, let original = BadSector.original else { return SQLITE_MISUSE }
             let failing = file.pointee.pMethods

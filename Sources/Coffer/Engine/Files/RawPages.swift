@@ -14,7 +14,9 @@ struct RawPages: ~Copyable {
 
     /// The page at 2^30 holds SQLite's lock bytes and is never written.
     /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
-    var lockPage: Int { (1 << 30) / byteCount + 1 }
+    var lockPage: Int { Self.lockPage(pageByteCount: byteCount) }
+
+    static func lockPage(pageByteCount: Int) -> Int { (1 << 30) / pageByteCount + 1 }
 
     /// Whether the MAC of a page in the main file fits. Pages are counted from 1.
     ///
@@ -83,6 +85,13 @@ struct RawPages: ~Copyable {
     /// - Throws: `.damaged` for a page of zeros on SQLCipher 3; errors of the read itself.
     borrowing func bytes(of number: Int) throws(StoreError) -> [UInt8]? {
         try handle.rawBytes(at: (number - 1) * byteCount, count: byteCount)
+    }
+
+    /// Pages that follow each other, as `bytes(of:)` reads one; `nil` beyond the end of the file.
+    ///
+    /// - Throws: Errors of the read itself.
+    borrowing func bytes(from first: Int, count: Int) throws(StoreError) -> [UInt8]? {
+        try handle.rawBytes(at: (first - 1) * byteCount, count: count * byteCount)
     }
 
     /// The number of whole pages in the file; a partial page at its end does not count. Throws
