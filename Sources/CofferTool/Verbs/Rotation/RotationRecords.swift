@@ -56,13 +56,17 @@ final class RotationRecords: Sendable {
         state.withLock { $0.facts[place] = facts }
     }
 
-    /// Records that a run for the store begins.
+    /// Records that a run for the store begins. After a power loss the report says so.
     func begin(_ facts: RotationFacts) throws {
         state.withLock { $0.isBegun = true }
         try append(RotationEvent(.started, facts))
+        try keeping { try report?.sync() }
     }
 
     /// Records what became of the store.
+    ///
+    /// A power loss may take the line, until another store begins or the list ends. The next run
+    /// then finds what this one did, as after a kill.
     func end(_ event: RotationEvent, at place: Int) throws {
         // The list tells it even if the file does not.
         state.withLock { $0.events[place] = event }
@@ -71,18 +75,24 @@ final class RotationRecords: Sendable {
 
     /// Records a line of the report file alone.
     func append(_ event: RotationEvent) throws {
+        try keeping { try report?.append(event) }
+    }
+
+    /// Keeps the error of the report file.
+    private func keeping(_ work: () throws -> Void) throws {
         do {
-            try report?.append(event)
+            try work()
         } catch {
             state.withLock { $0.failure = $0.failure ?? error }
             throw error
         }
     }
 
-    /// Records the stores that were not begun.
+    /// Records the stores that were not begun, and makes all lines durable.
     ///
     /// - Returns: The events of all stores.
     func finish() -> [RotationEvent] {
+        defer { if failure == nil { try? keeping { try report?.sync() } } }
         let (events, facts) = state.withLock { ($0.events, $0.facts) }
         return paths.indices.map { place in
             if let event = events[place] { return event }

@@ -196,7 +196,7 @@ final class RotationReportFile: Sendable {
             && (try? JSONSerialization.jsonObject(with: Data(bytes))) == nil
     }
 
-    /// Appends a line, which is durable on return.
+    /// Appends a line. It is durable after the next `sync()`.
     ///
     /// - Throws: `ToolError` `.io`.
     func append(_ event: RotationEvent) throws {
@@ -210,6 +210,12 @@ final class RotationReportFile: Sendable {
                 throw ToolError(.io, "\(path) cannot be written: \(error)")
             }
         }
+    }
+
+    /// Makes all lines durable.
+    ///
+    /// - Throws: `ToolError` `.io`.
+    func sync() throws {
         guard fsync(descriptor.rawValue) == 0 else {
             throw ToolError(.io, "\(path) cannot be synced: \(Errno(rawValue: errno))")
         }
