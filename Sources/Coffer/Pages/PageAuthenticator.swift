@@ -72,6 +72,14 @@ struct PageAuthenticator: ~Copyable, Sendable {
         }
     }
 
+    /// Whether the page is authentic. Page 1 must also begin with the salt, which no MAC covers.
+    borrowing func isSound(
+        _ page: UnsafeRawBufferPointer, number: Int, salt: [UInt8]
+    ) -> Bool {
+        if number == 1, !page.starts(with: salt) { return false }
+        return authenticates(page, number: number)
+    }
+
     /// Whether `mac` is the MAC of the covered bytes and the page's number. The number is already
     /// in the byte order that the MAC covers.
     private static func matches<H: HashFunction>(

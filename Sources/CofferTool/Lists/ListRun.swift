@@ -113,7 +113,9 @@ final class ListRun: Sendable {
             // One that ended while it had nothing to do has begun nothing.
             guard worker.isUsed else {
                 if state.withLock({ $0.isCancelled }) { throw Self.interrupted }
-                throw ToolError(.io, "a run of coffer ended before it began")
+                throw ToolError(
+                    .io, "a run of coffer ended before it began",
+                    hint: "Nothing was done for this store. Run the same command again for it.")
             }
         }
     }
@@ -125,7 +127,7 @@ final class ListRun: Sendable {
         do {
             worker = try idle ?? WorkerProcess()
         } catch {
-            throw ToolError(.io, "a run of coffer cannot be started: \(error)")
+            throw StoreRun.cannotStart(error)
         }
         let isCancelled = state.withLock { state in
             if !state.isCancelled { state.running.insert(worker.id) }

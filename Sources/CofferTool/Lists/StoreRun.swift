@@ -102,8 +102,12 @@ struct StoreRun {
             isBegun = try worker.begin(arguments, [input, output.writeEnd, errors.writeEnd])
             return isBegun ? (output.readEnd, errors.readEnd) : nil
         } catch {
-            throw ToolError(.io, "a run of coffer cannot be started: \(error)")
+            throw cannotStart(error)
         }
+    }
+
+    static func cannotStart(_ cause: any Error) -> ToolError {
+        ToolError(.io, "a run of coffer cannot be started: \(cause)")
     }
 
     /// The standard input of the run.

@@ -55,8 +55,9 @@ enum Worker {
 
     private enum Received {
         case run(_ arguments: [String])
-        /// There is no further run.
+        /// The list has closed the socket: it has no more stores for this process.
         case end
+        /// The socket failed, or the message was cut short.
         case failure
     }
 

@@ -53,8 +53,8 @@ struct PageSweep: ~Copyable {
     ///
     /// - Parameters:
     ///   - numbers: The pages, counted from 1, in ascending order.
-    ///   - told: Gets the number of pages that are done, about once for every 256 pages and at the
-    ///     end. An error ends the sweep.
+    ///   - told: Called with the number of pages checked so far, after about every 256 pages and
+    ///     once more after the last one. If it throws, the sweep stops.
     /// - Returns: The pages that fail, in ascending order.
     /// - Throws: The error of `told`; otherwise as `RawPages.isAuthentic(_:)`.
     /// - Complexity: O(*pages*) time; at most 256 KiB of memory for each thread.
@@ -204,9 +204,7 @@ private final class Chunks: Sendable {
                 let page = UnsafeRawBufferPointer(
                     rebasing: bytes[index * pageByteCount..<(index + 1) * pageByteCount])
                 let number = chunk.first + index
-                // As RawPages.isSound: no MAC covers the salt.
-                let hasSalt = number > 1 || page.starts(with: salt)
-                if !hasSalt || !authenticator.authenticates(page, number: number) {
+                if !authenticator.isSound(page, number: number, salt: salt) {
                     failing.append(number)
                 }
             }

@@ -12,10 +12,11 @@ struct RawPages: ~Copyable {
         authenticator = PageAuthenticator(key: key, profile: profile)
     }
 
-    /// The page at 2^30 holds SQLite's lock bytes and is never written.
-    /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
+    /// The page that is never written: see `lockPage(pageByteCount:)`.
     var lockPage: Int { Self.lockPage(pageByteCount: byteCount) }
 
+    /// The page at 2^30 holds SQLite's lock bytes and is never written.
+    /// See <https://www.sqlite.org/fileformat2.html#the_lock_byte_page>.
     static func lockPage(pageByteCount: Int) -> Int { (1 << 30) / pageByteCount + 1 }
 
     /// Whether the MAC of a page in the main file fits. Pages are counted from 1.
@@ -75,8 +76,7 @@ struct RawPages: ~Copyable {
     /// Whether the MAC of a page's content fits, from the main file or the WAL. Page 1 must also
     /// begin with the key's salt.
     borrowing func isSound(_ page: ArraySlice<UInt8>, number: Int) -> Bool {
-        if number == 1, !page.starts(with: salt) { return false }
-        return authenticates(page, number: number)
+        page.withUnsafeBytes { authenticator.isSound($0, number: number, salt: salt) }
     }
 
     /// The page, counted from 1, as it is in the main file, still encrypted. `nil` beyond the end
