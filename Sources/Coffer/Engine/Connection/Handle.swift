@@ -9,6 +9,8 @@ final class Handle {
     /// Set if someone else has opened the database and will close it.
     let adoption: Adoption?
     private(set) var isClosed = false
+    /// For objects that the engine has a pointer to.
+    let link = HandleLink()
 
     let authorizer = Authorizer()
     let controls = ControlStatements()
@@ -72,6 +74,7 @@ final class Handle {
         db = opened
         adoption = nil
         sqlite3_extended_result_codes(db, 1)
+        link.handle = self
     }
 
     /// Takes a database owned by someone else. Its settings stay as they are.
@@ -79,10 +82,13 @@ final class Handle {
         self.db = db
         adoption = Adoption()
         authorizer.isActive = false
+        link.handle = self
     }
 
     deinit {
         close()
+        // `close()` does nothing while the program's code runs.
+        link.handle = nil
     }
 
     /// The object of type `T` that a feature keeps for the handle: there is one of each type. The
@@ -115,7 +121,18 @@ final class Handle {
         for schema in attached { schema.finalize() }
         sqlite3_finalize(schemaState.versionStatement)
         controls.finalize()
+        endLink()
         if isAdopted { giveBack() } else { sqlite3_close_v2(db) }
+    }
+
+    /// Ends what functions, collations and tokenizers have of the handle. The owner of an adopted
+    /// database may run them on another thread, with the database's mutex.
+    private func endLink() {
+        // Both functions take NULL, the mutex of a database that Coffer has opened.
+        let mutex = sqlite3_db_mutex(db)
+        sqlite3_mutex_enter(mutex)
+        link.handle = nil
+        sqlite3_mutex_leave(mutex)
     }
 
     /// Detaches the files that Coffer attached to a database owned by someone else, and removes

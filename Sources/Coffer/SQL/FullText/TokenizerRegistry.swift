@@ -5,14 +5,14 @@ import CSQLCipher
 /// It lives as long as its handle, which every statement retains, so no table can outlive it.
 final class TokenizerRegistry {
     /// Set before the engine learns of any tokenizer or module.
-    private weak var handle: Handle?
+    private var link: HandleLink?
     private var tokenizers: [String: AnyTokenizer] = [:]
     private var modules: [TokenizerModule3] = []
     private var namesInFTS5: Set<String> = []
 
     /// Registers a module with FTS3.
     fileprivate func install(module name: String, on handle: Handle) throws(StoreError) {
-        self.handle = handle
+        link = handle.link
         let module = TokenizerModule3(name: name, registry: self)
         guard try handle.announce(module) else { return }
         modules.append(module)
@@ -21,7 +21,7 @@ final class TokenizerRegistry {
     fileprivate func register(
         _ tokenizer: AnyTokenizer, named name: String, on handle: Handle
     ) throws(StoreError) {
-        self.handle = handle
+        link = handle.link
         let key = name.asciiLowercased
         var isKnown = !modules.isEmpty
         if namesInFTS5.contains(key) {
@@ -57,7 +57,7 @@ final class TokenizerRegistry {
     func run(
         _ name: String, _ text: UnsafePointer<CChar>?, byteCount: Int32
     ) throws -> TokenRun {
-        guard let handle else { throw Connection.closed }
+        guard let handle = link?.handle else { throw Connection.closed }
         let tokenizer = try find(name)
         let bytes = UnsafeBufferPointer(
             start: UnsafeRawPointer(text)?.assumingMemoryBound(to: UInt8.self),
@@ -72,7 +72,7 @@ final class TokenizerRegistry {
     /// Keeps the error for the statement. Returns the code to give to the engine.
     func fail(_ error: any Error) -> Int32 {
         (error as? StoreError ?? StoreError(.misuse, "a tokenizer failed", cause: error))
-            .failStatement(of: handle)
+            .failStatement(of: link?.handle)
     }
 }
 

@@ -55,11 +55,12 @@ extension Connection {
 
 private final class CollationBox {
     /// `nil` once an adopted database went back to its owner with the collation still registered.
-    weak var handle: Handle?
+    var handle: Handle? { link.handle }
+    private let link: HandleLink
     let compare: (String, String) -> ComparisonResult
 
     init(_ handle: Handle, _ compare: @escaping (String, String) -> ComparisonResult) {
-        self.handle = handle
+        link = handle.link
         self.compare = compare
     }
 }

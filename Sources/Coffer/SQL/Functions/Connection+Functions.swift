@@ -108,11 +108,12 @@ public protocol Aggregate {
 /// The object behind a function's pointer. The engine releases it with the function.
 private final class FunctionBox {
     /// `nil` once an adopted database went back to its owner with the function still registered.
-    weak var handle: Handle?
+    var handle: Handle? { link.handle }
+    private let link: HandleLink
     let body: (FunctionArguments) throws -> Value
 
     init(_ handle: Handle, _ body: @escaping (FunctionArguments) throws -> Value) {
-        self.handle = handle
+        link = handle.link
         self.body = body
     }
 }
@@ -120,11 +121,12 @@ private final class FunctionBox {
 /// Makes the state of each group of rows, for an aggregate or a window function.
 final class StateMaker<State> {
     /// `nil` once an adopted database went back to its owner with the function still registered.
-    weak var handle: Handle?
+    var handle: Handle? { link.handle }
+    private let link: HandleLink
     let make: () -> State
 
     init(_ handle: Handle, _ make: @escaping () -> State) {
-        self.handle = handle
+        link = handle.link
         self.make = make
     }
 }
