@@ -46,7 +46,7 @@ extension UnsafeBufferPointer<UInt8> {
     @inline(__always)
     fileprivate var isASCII: Bool {
         let raw = UnsafeRawBufferPointer(self)
-        guard count >= 8 else { return Self.bits(ofFew: raw) & 0x80 == 0 }
+        guard count >= 8 else { return Self.bits(ofFew: raw) & 0x8080_8080 == 0 }
         // The last word may overlap the one before.
         let last = count &- 8
         var bits = raw.loadUnaligned(fromByteOffset: last, as: UInt64.self)
@@ -58,11 +58,17 @@ extension UnsafeBufferPointer<UInt8> {
         return bits & 0x8080_8080_8080_8080 == 0
     }
 
-    /// The bitwise OR of fewer than 8 bytes.
-    @inline(never)
-    private static func bits(ofFew bytes: UnsafeRawBufferPointer) -> UInt8 {
-        var bits: UInt8 = 0
-        for byte in bytes { bits |= byte }
+    /// The bitwise OR of fewer than 8 bytes, and of no others.
+    @inline(__always)
+    private static func bits(ofFew bytes: UnsafeRawBufferPointer) -> UInt32 {
+        let count = bytes.count
+        guard count < 4 else {
+            // Both words are in the text, and may overlap.
+            return bytes.loadUnaligned(as: UInt32.self)
+                | bytes.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self)
+        }
+        var bits: UInt32 = 0
+        for byte in bytes { bits |= UInt32(byte) }
         return bits
     }
 }
