@@ -54,7 +54,9 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
-            ]
+            ],
+            // Spans of bytes that live as long as the row that lends them.
+            swiftSettings: [.enableExperimentalFeature("Lifetimes")]
         ),
         // Requests of HTTP by libcurl, which is loaded when the first one is sent.
         .target(name: "CCurl"),

@@ -59,7 +59,7 @@ WORKLOADS = {
     "c-checked": ["compact"],
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
-    "coffer-record": W14 + MANY + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH,
+    "coffer-record": W14 + MANY + ["W2-borrow"] + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH,
     "coffer-ungrouped": ["W6-async64"],
     "coffer-keyring": ["W6-single", "open-raw", "open-pool-raw"] + ROTATION + SERVE,
     "coffer-tool": FLEET,

@@ -17,6 +17,7 @@ import Workloads
         case ("coffer-record", "W3-many"), ("coffer-fast", "W3-many"):
             try StoreRecords(run).findMany()
         case ("coffer-record", "W4"), ("coffer-fast", "W4"): try StoreRecords(run).update()
+        case ("coffer-record", "W2-borrow"): try StoreRecords(run).scan()
         case ("coffer-record", "W6-single"), ("coffer-keyring", "W6-single"):
             try StoreRecords(run).insertDurably()
         case ("coffer-record", "W6-async64"), ("coffer-ungrouped", "W6-async64"):

@@ -56,6 +56,26 @@ struct StoreRecords {
         }
     }
 
+    /// Reads every property of every row where it is.
+    func scan() throws {
+        let items = Item.make(1...run.rows)
+        run.removeFile()
+        let store = try run.openStore()
+        try store.write { tx in try tx.insert(items) }
+        let columns = try ItemColumns()
+        let digest = items.reduce(0) { $0 &+ $1.digest }
+        try run.samples(written: Check(digest: digest)) {
+            try store.read { tx throws in
+                var sum: UInt64 = 0
+                try tx.forEachRow(Item.all) { row in sum &+= try columns.digest(row) }
+                return sum
+            }
+        } check: {
+            Check(digest: $0)
+        }
+        try store.close()
+    }
+
     func insertDurably() throws {
         let items = Item.make(1...run.rows)
         try onNewStore { store in

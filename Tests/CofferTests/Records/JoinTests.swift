@@ -58,6 +58,44 @@ import Testing
         }
     }
 
+    /// The same, from rows that are read where they are.
+    private func borrowedPairs(_ join: Join<Article, Author>) throws -> [String] {
+        let (id, editor) = (try Article.column(\.id), try Article.column(\.editor))
+        let (author, name) = (try Author.column(\.id), try Author.column(\.name))
+        var pairs: [String] = []
+        try fixture.store.read { tx throws in
+            try tx.forEachRow(join) { child, parent in
+                let (article, key) = (articles[try child[id] - 1], try parent[author])
+                let texts = [try child[editor], try parent[name]]
+                #expect(texts == [article.editor, authors[key - 1].name])
+                pairs.append("\(article.id) \(key)")
+            }
+        }
+        return pairs
+    }
+
+    @Test func `a loop over the rows of a join has the pairs of its records`() throws {
+        let join = Article.where(\.length > 1).order(by: \.id)
+            .joining(\.author, to: Author.where(\.name == "a1" || \.email == nil))
+        #expect(try borrowedPairs(join) == pairs(join))
+        #expect(try !pairs(join).isEmpty)
+        // A foreign key forbids to drop a table that rows refer to.
+        try fixture.execute("DELETE FROM article")
+        try fixture.execute("DROP TABLE author")
+        #expect(try borrowedPairs(Article.all.joining(\.author, to: Author.all)) == [])
+        let own = StoreError(.notFound, "mine", table: "article")
+        try fixture.store.write { tx throws in
+            try tx.insert(authors)
+            try tx.insert(articles)
+        }
+        let error = expect(.notFound) {
+            try fixture.store.read { tx throws in
+                try tx.forEachRow(join) { _, _ in throw own }
+            }
+        }
+        #expect(error?.message == "mine")
+    }
+
     private func ids(_ condition: Condition<Article>) throws -> [Int] {
         try fixture.store.read { tx in
             try tx.fetch(Article.where(condition).order(by: \.id))

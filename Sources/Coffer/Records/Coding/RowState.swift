@@ -145,9 +145,19 @@ struct RowState {
         [UInt8](try blob(value, column, for: [UInt8].self))
     }
 
+    /// The UTF-8 bytes of a text, valid until the next step.
+    @inline(__always)
+    func exactUTF8(
+        _ value: OpaquePointer?, _ column: Int32, for type: Any.Type
+    ) throws -> UnsafeBufferPointer<UInt8> {
+        let bytes = try utf8(value, column, for: type)
+        guard bytes.isUTF8 else { throw notText(column) }
+        return bytes
+    }
+
     /// The bytes of a blob, valid until the next step.
     @inline(__always)
-    private func blob(
+    func blob(
         _ value: OpaquePointer?, _ column: Int32, for type: Any.Type
     ) throws -> UnsafeRawBufferPointer {
         guard sqlite3_value_type(value) == SQLITE_BLOB else { throw mismatch(column, type) }
