@@ -23,6 +23,9 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #ifdef __linux__
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -138,6 +141,14 @@ static inline int coffer_stop_memory_statistics(void) {
 /// for many pages. Has no effect once the engine has been used.
 static inline int coffer_take_page_memory_singly(void) {
     return sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)0, 0, 0);
+}
+
+/// Gives memory that nobody has allocated back to the system, where its allocator keeps it.
+/// See malloc_trim(3).
+static inline void coffer_release_free_memory(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 /// SQLITE_IOERR_SHORT_READ, an expression that Swift does not import.

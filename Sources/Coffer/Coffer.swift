@@ -8,7 +8,7 @@
 //                StoreSnapshot  Migration  MigrationProgress  VersionStep  BlobChunks
 //                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
 //                BucketCacheStatistics
-//                Interruption
+//                Interruption  StorePool  StorePoolStatistics
 // Keyrings       StoreKeys  KeyCredential  NewSlot  KeyCost  KeySlot  Keyring
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference

@@ -419,6 +419,11 @@ case "open-many":
         try Store(path: path, key: .raw([UInt8](repeating: 1, count: 32))).close()
         return "opened"
     }
+case "tenants":
+    // Serves many users through a pool, whose stores are more than may be open.
+    report { try withTasks { try await serveTenants() } }
+case "measure-tenants":
+    report { try withTasks { try await measureTenants() } }
 case "locked-memory":
     // Opens two stores under a logger, and prints the second one's statistics.
     report {

@@ -239,6 +239,11 @@ public final class Store: Sendable {
         return try result.get()
     }
 
+    /// Runs blocking work as `offPool` does, and does not wait for it.
+    static func inBackground(_ work: @escaping @Sendable () -> Void) {
+        wholeStores.run(work)
+    }
+
     /// Runs blocking work as `offPool` does, and tells it when the task is cancelled.
     ///
     /// - Throws: What `work` throws; `CancellationError` for its `.cancelled`.

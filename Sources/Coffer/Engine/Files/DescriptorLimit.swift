@@ -22,6 +22,12 @@ enum DescriptorLimit {
         }
     }
 
+    /// How many files this process may have open (`RLIMIT_NOFILE`); `nil` without a limit.
+    static var countOfProcess: Int? {
+        let count = sysconf(Int32(_SC_OPEN_MAX))
+        return count < 0 ? nil : count
+    }
+
     var message: String {
         switch self {
         case .ofProcess:

@@ -291,6 +291,15 @@ public struct Configuration: Sendable {
     /// | `coffer.replica.failures` | how often a pass or a call of a remote failed |
     /// | `coffer.replica.age` | seconds since the remote last had everything; 0 after each pass |
     ///
+    /// A ``StorePool`` has metrics of its own, without a dimension:
+    ///
+    /// | Metric | Meaning |
+    /// |---|---|
+    /// | `coffer.pool.open`, `coffer.pool.pinned` | stores that are open, and in use |
+    /// | `coffer.pool.waiting`, `coffer.pool.wait` | uses that wait, and how long each did |
+    /// | `coffer.pool.opened`, `coffer.pool.parked` | how often stores were opened, parked |
+    /// | `coffer.pool.failures` | keys and openings that failed or took too long |
+    ///
     /// A program must bootstrap swift-metrics before it opens the store.
     public var metricsLabel: String?
 

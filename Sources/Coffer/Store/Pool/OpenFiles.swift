@@ -31,6 +31,9 @@ enum OpenFiles {
 
         deinit { release() }
 
+        /// The claimed file; `nil` when the claim has ended.
+        var file: FileLocation.Identity? { identity.withLock { $0 } }
+
         /// Whether this claim is on the file.
         func isOn(_ identity: FileLocation.Identity) -> Bool {
             self.identity.withLock { $0 == identity }

@@ -260,6 +260,9 @@ final class StoreFile: Sendable {
         claim.isOn(try Self.identity(of: location))
     }
 
+    /// The file that the store has claimed; `nil` while it is paused or closed.
+    var claimedFile: FileLocation.Identity? { claim.withLock { $0?.file } }
+
     /// Whether the claim is the store's own.
     func holds(_ other: OpenFiles.Claim) -> Bool { claim.withLock { $0 === other } }
 

@@ -1,0 +1,133 @@
+/// Callers that get a store, or wait for it.
+extension PoolRoster {
+    /// Gives the caller the store, or lets it wait for it.
+    mutating func ask(_ file: File, _ caller: Caller) -> [Step] {
+        guard !isClosed else { return [.decide(caller, .failure(StorePool.closed))] }
+        guard let id = find(file) else { return begin(file, caller) }
+        guard case .open(let store)? = entries[id]?.phase else {
+            wait(caller, on: file, for: id)
+            return []
+        }
+        if store.isClosed {
+            // A body has closed it. Other callers that use it get `.closed` from it.
+            detach(id)
+            let steps = entries[id]?.pinCount == 0 ? release(id) : []
+            return steps + begin(file, caller)
+        }
+        if isSame(file, id, store) { return [pin(id, store, for: caller)] }
+        return askForReplaced(id, store, file, caller)
+    }
+
+    func find(_ file: File) -> Int? {
+        file.identity.flatMap { idByIdentity[$0] } ?? idByPath[file.location.path]
+    }
+
+    mutating func begin(_ file: File, _ caller: Caller) -> [Step] {
+        let id = number()
+        entries[id] = Entry(file: file, identity: file.identity)
+        attach(id, file)
+        wait(caller, on: file, for: id)
+        return [.fetchKey(id, path: file.given)]
+    }
+
+    mutating func attach(_ id: Int, _ file: File) {
+        idByPath[file.location.path] = id
+        if let identity = file.identity { idByIdentity[identity] = id }
+    }
+
+    /// Whether the path leads to the file that the store has open.
+    func isSame(_ file: File, _ id: Int, _ store: Store) -> Bool {
+        guard let identity = file.identity else { return false }
+        // `reopen(with:)` may have taken another file at the path.
+        return entries[id]?.identity == identity || store.claimedFile == identity
+    }
+
+    /// Closes an idle store whose file is no longer at its path, for the file that is there now.
+    mutating func askForReplaced(
+        _ id: Int, _ store: Store, _ file: File, _ caller: Caller
+    ) -> [Step] {
+        guard entries[id]?.pinCount == 0 else {
+            let error = StoreError(
+                .alreadyOpen, "another file took the place of \(store.path), which is in use",
+                hint: "Try again when nobody uses the store: its file was moved or removed.")
+            return [.decide(caller, .failure(error))]
+        }
+        wait(caller, on: file, for: id)
+        return close(id, store)
+    }
+
+    mutating func wait(_ caller: Caller, on file: File, for id: Int) {
+        callers[caller.id] = (caller, file, id)
+        entries[id]?.callerIDs.append(caller.id)
+        deadlines.append((caller.id, caller.beginning + configuration.waitTimeout))
+    }
+
+    mutating func pin(_ id: Int, _ store: Store, for caller: Caller) -> Step {
+        entries[id]?.pinCount += 1
+        if entries[id]?.pinCount == 1 { pinnedStoreCount += 1 }
+        counts.admit(since: caller.beginning)
+        return .decide(caller, .success(Lease(id: id, store: store)))
+    }
+
+    /// Gives a store that is open to all callers that wait for it.
+    ///
+    /// - Parameter isNew: Whether it has just opened the file that is at its path.
+    mutating func pinAll(_ id: Int, _ store: Store, isNew: Bool) -> [Step] {
+        let path = isNew ? entries[id]?.file.location.path : nil
+        let identity = entries[id]?.identity
+        return takeCallers(of: id).map { caller, file in
+            // Another name may lead elsewhere by now: nobody gets the store of another file.
+            guard file.location.path == path || file.identity == identity else {
+                let error = StoreError(
+                    .busy, "\(file.location.path) led to another file when it was opened",
+                    hint: "Try again: somebody moved the file meanwhile.")
+                return .decide(caller, .failure(error))
+            }
+            return pin(id, store, for: caller)
+        }
+    }
+
+    /// Removes and returns the callers that wait for a store.
+    mutating func takeCallers(of id: Int) -> [(caller: Caller, file: File)] {
+        let ids = entries[id]?.callerIDs ?? []
+        entries[id]?.callerIDs = []
+        return ids.compactMap { callers.removeValue(forKey: $0) }.map { ($0.caller, $0.file) }
+    }
+
+    /// Ends the wait of a caller whose task was cancelled. A caller that got its decision before is
+    /// not affected.
+    mutating func cancel(_ callerID: Int) -> [Step] {
+        end(callerID, CancellationError())
+    }
+
+    mutating func end(_ callerID: Int, _ error: any Error) -> [Step] {
+        guard let (caller, _, id) = callers.removeValue(forKey: callerID) else { return [] }
+        entries[id]?.callerIDs.removeAll { $0 == callerID }
+        return [.decide(caller, .failure(error))] + abandon(id)
+    }
+
+    /// Forgets a store that nobody waits for any more, if it has no place yet.
+    mutating func abandon(_ id: Int) -> [Step] {
+        guard let entry = entries[id], entry.callerIDs.isEmpty else { return [] }
+        switch entry.phase {
+        case .fetching(let task):
+            return forget(id) + (task.map { [.stopFetching($0)] } ?? [])
+        case .queued:
+            queue.removeAll { $0 == id }
+            return forget(id)
+        case .opening, .open, .closing: return []
+        }
+    }
+
+    /// Ends the use that a lease was for.
+    mutating func leave(_ lease: Lease, now: ContinuousClock.Instant) -> [Step] {
+        guard let pinCount = entries[lease.id]?.pinCount else { return [] }
+        entries[lease.id]?.pinCount = pinCount - 1
+        guard pinCount == 1 else { return [] }
+        pinnedStoreCount -= 1
+        if lease.store.isClosed { return release(lease.id) }
+        if isClosed { return close(lease.id, lease.store) }
+        addIdle(lease.id, now)
+        return fill()
+    }
+}

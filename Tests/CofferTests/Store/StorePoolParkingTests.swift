@@ -1,0 +1,281 @@
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// Which stores of a pool are open: the places, parking, and the end.
+@Suite(.againstHanging, .onOwnThreads) struct StorePoolParkingTests: StorePoolSuite {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// Begins a use that lasts until the test lets it go.
+    private func hold(_ pool: StorePool, _ name: String, _ hold: Hold) -> Task<Void, any Error> {
+        let path = folder.path(name)
+        return onThread {
+            try pool.withStore(at: path) { store in
+                hold.stay()
+                try store.write { tx in _ = try tx.execute("INSERT INTO t VALUES (7)") }
+            }
+        }
+    }
+
+    private func use(_ pool: StorePool, _ name: String) async throws {
+        try await pool.insert(1, at: folder.path(name))
+    }
+
+    /// Opens a store whose opening may take longer than a use waits.
+    private func openPatiently(_ pool: StorePool, _ name: String) async throws {
+        try await yieldWhile {
+            do {
+                try await use(pool, name)
+                return false
+            } catch {
+                return true
+            }
+        }
+    }
+
+    @Test func `a store in use is not parked for another one, which waits`() async throws {
+        let pool = try makePool(configuration(1))
+        try await use(pool, "1.db")
+        let held = Hold()
+        let first = hold(pool, "1.db", held)
+        await held.isEntered()
+        let second = Task { try await use(pool, "2.db") }
+        #expect(await comes { pool.statistics.waitingUseCount == 1 })
+        #expect(pool.statistics.openStoreCount == 1)
+        #expect(pool.statistics.counts.parkedCount == 0)
+        held.release()
+        try await first.value
+        try await second.value
+        #expect(pool.statistics.counts.parkedCount == 1)
+        #expect(try await pool.values(at: folder.path("1.db")) == [1, 7])
+    }
+
+    @Test func `the store that was used least recently is parked`() async throws {
+        let pool = try makePool(configuration(2))
+        for name in ["1.db", "2.db", "1.db", "3.db"] { try await use(pool, name) }
+        #expect(isOpenElsewhere("1.db"))
+        #expect(!isOpenElsewhere("2.db"))
+        #expect(isOpenElsewhere("3.db"))
+        #expect(!FileManager.default.fileExists(atPath: folder.path("2.db-wal")))
+    }
+
+    @Test func `an idle store is parked in time, and a used one is not`() async throws {
+        let pool = try makePool(configuration(idleDuration: .milliseconds(1)))
+        try await use(pool, "1.db")
+        let held = Hold()
+        let first = hold(pool, "1.db", held)
+        await held.isEntered()
+        try await use(pool, "2.db")
+        #expect(await comes { pool.statistics.openStoreCount == 1 })
+        #expect(isOpenElsewhere("1.db"))
+        #expect(!isOpenElsewhere("2.db"))
+        held.release()
+        try await first.value
+        #expect(await comes { pool.statistics.openStoreCount == 0 })
+    }
+
+    @Test func `a nested use without a place is .busy in time, and the outer one goes on`()
+        async throws
+    {
+        var configuration = configuration(1)
+        configuration.waitTimeout = .milliseconds(50)
+        let pool = try makePool(configuration)
+        let other = folder.path("2.db")
+        let path = folder.path("1.db")
+        try await openPatiently(pool, "1.db")
+        let error: StoreError? = try await pool.withStore(at: path) { store in
+            defer { #expect((try? store.write { _ in }) != nil) }
+            // The same store needs no second place.
+            try await pool.withStore(at: path) { inner in #expect(inner === store) }
+            do {
+                try await pool.insert(1, at: other)
+                return nil
+            } catch {
+                return error as? StoreError
+            }
+        }
+        #expect(error?.code == .busy)
+        #expect(error?.message.contains("1 stores of the pool are in use") == true)
+        try await openPatiently(pool, "2.db")
+    }
+
+    /// A configuration whose set-up fails as if the process had its limit of files open while more
+    /// than so many stores are.
+    private func limited(_ count: Int, _ pool: Shared<StorePool?>) -> StorePool.Configuration {
+        var configuration = configuration(10)
+        let setUp = configuration.setUp
+        configuration.setUp = { store in
+            guard pool.value.map({ $0.statistics.openStoreCount <= count }) ?? true else {
+                throw StoreError.system(EMFILE, "cannot open the file")
+            }
+            try setUp?(store)
+        }
+        return configuration
+    }
+
+    @Test func `a store that the limit of files refuses opens when an idle one was parked`()
+        async throws
+    {
+        let shared = Shared<StorePool?>(nil)
+        let pool = try makePool(limited(2, shared))
+        shared.value = pool
+        for name in ["1.db", "2.db", "3.db"] { try await use(pool, name) }
+        #expect(pool.statistics.counts.tooManyFilesCount == 1)
+        #expect(!isOpenElsewhere("1.db"))
+        #expect(isOpenElsewhere("2.db"))
+        shared.value = nil
+    }
+
+    @Test func `a store that the limit of files refuses waits for the end of a use`() async throws {
+        let shared = Shared<StorePool?>(nil)
+        let pool = try makePool(limited(1, shared))
+        shared.value = pool
+        let held = Hold()
+        let first = hold(pool, "1.db", held)
+        await held.isEntered()
+        let second = Task { try await use(pool, "2.db") }
+        #expect(await comes { pool.statistics.counts.tooManyFilesCount == 1 })
+        #expect(isOpenElsewhere("1.db"))
+        held.release()
+        try await first.value
+        try await second.value
+        #expect(pool.statistics.counts.tooManyFilesCount == 1)
+        shared.value = nil
+    }
+
+    @Test func `without a store to park, the limit of files is the caller's error`() async throws {
+        let shared = Shared<StorePool?>(nil)
+        let pool = try makePool(limited(0, shared))
+        shared.value = pool
+        let refused = Task { try await use(pool, "1.db") }
+        #expect(await code(refused) == .tooManyFiles)
+        #expect(pool.statistics.openStoreCount == 0)
+        shared.value = nil
+        try await use(pool, "1.db")
+    }
+
+    @Test func `closing refuses new uses and waits for running ones`() async throws {
+        let pool = try makePool(configuration(1))
+        let held = Hold()
+        let first = hold(pool, "1.db", held)
+        await held.isEntered()
+        let queued = Task { try await use(pool, "2.db") }
+        #expect(await comes { pool.statistics.waitingUseCount == 1 })
+        let isClosed = Shared(false)
+        let closing = Task {
+            try await pool.close()
+            isClosed.value = true
+        }
+        #expect(await code(queued) == .closed)
+        #expect(await code(Task { try await use(pool, "3.db") }) == .closed)
+        #expect(!isClosed.value)
+        held.release()
+        try await first.value
+        try await closing.value
+        #expect(!isOpenElsewhere("1.db"))
+        try await pool.close()
+    }
+
+    @Test func `closing while a use does not end is .busy, and its store closes with it`()
+        async throws
+    {
+        var configuration = configuration()
+        configuration.waitTimeout = .milliseconds(20)
+        let pool = try makePool(configuration)
+        try await openPatiently(pool, "1.db")
+        let held = Hold()
+        let first = hold(pool, "1.db", held)
+        await held.isEntered()
+        expect(.busy) { try pool.close() }
+        #expect(await code(Task { try await pool.close() }) == .busy)
+        held.release()
+        try await first.value
+        #expect(await comes { pool.statistics.openStoreCount == 0 })
+        try await pool.close()
+        #expect(!isOpenElsewhere("1.db"))
+    }
+
+    @Test func `a store is parked on request, unless it is in use`() async throws {
+        let pool = try makePool(configuration())
+        let path = folder.path("1.db")
+        try await pool.park(at: path)
+        let held = Hold()
+        let first = hold(pool, "1.db", held)
+        await held.isEntered()
+        #expect(await code(Task { try await pool.park(at: path) }) == .busy)
+        held.release()
+        try await first.value
+        try await pool.park(at: path)
+        #expect(!isOpenElsewhere("1.db"))
+        #expect(try await pool.values(at: path) == [7])
+    }
+
+    @Test func `a file that another one has replaced is not the store any more`() async throws {
+        let pool = try makePool(configuration())
+        let path = folder.path("1.db")
+        try await use(pool, "1.db")
+        try await Store(path: folder.path("new.db"), key: .numbered(1)).close()
+        func replace() throws {
+            for suffix in ["", "-wal", "-shm"] { unlinkIfPresent(path + suffix) }
+            try FileManager.default.copyItem(atPath: folder.path("new.db"), toPath: path)
+        }
+        try replace()
+        #expect(try await pool.values(at: path) == [])
+        try await pool.withStore(at: path) { _ in
+            try replace()
+            #expect(await code(Task { try await pool.values(at: path) }) == .alreadyOpen)
+        }
+        #expect(try await pool.values(at: path) == [])
+    }
+
+    @Test func `a store that a body closed is opened again`() async throws {
+        let pool = try makePool(configuration(1))
+        let path = folder.path("1.db")
+        try await use(pool, "1.db")
+        let next = try await pool.withStore(at: path) { store in
+            try await store.close()
+            // The closed store has the only place.
+            let next = Task { try await pool.values(at: path) }
+            #expect(await comes { pool.statistics.waitingUseCount == 1 })
+            return next
+        }
+        #expect(try await next.value == [1])
+        #expect(pool.statistics.openStoreCount == 1)
+    }
+
+    @Test func `a store whose snapshot outlives the use goes on, and is parked later`() async throws
+    {
+        var configuration = configuration(1)
+        configuration.store.waitTimeout = .milliseconds(20)
+        let pool = try makePool(configuration)
+        try await use(pool, "1.db")
+        let snapshot = try await pool.withStore(at: folder.path("1.db")) { try $0.snapshot() }
+        let second = Task { try await use(pool, "2.db") }
+        #expect(await comes { pool.statistics.waitingUseCount == 1 })
+        try await use(pool, "1.db")
+        try snapshot.close()
+        try await second.value
+    }
+
+    @Test func `a pool that is let go closes its stores`() async throws {
+        do {
+            let pool = try makePool(configuration(idleDuration: .seconds(600)))
+            try await use(pool, "1.db")
+            withExtendedLifetime(pool) { #expect(isOpenElsewhere("1.db")) }
+        }
+        #expect(await comes { !isOpenElsewhere("1.db") })
+    }
+
+    @Test func `nothing grows with the number of stores that were used`() async throws {
+        let pool = try makePool(configuration(2))
+        for number in 0..<20 { try await use(pool, "\(number).db") }
+        #expect(pool.statistics.counts.openedCount == 20)
+        #expect(pool.statistics.openStoreCount == 2)
+        #expect(try await pool.values(at: folder.path("0.db")) == [1])
+    }
+}
