@@ -172,7 +172,8 @@ import Testing
             isClosed.value = true
         }
         #expect(await code(queued) == .closed)
-        #expect(await code(Task { try await use(pool, "3.db") }) == .closed)
+        // Also for the store that is still open.
+        #expect(await code(Task { try await use(pool, "1.db") }) == .closed)
         #expect(!isClosed.value)
         held.release()
         try await first.value

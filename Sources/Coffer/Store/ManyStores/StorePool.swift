@@ -106,8 +106,8 @@ public final class StorePool: Sendable {
     ///   a store that is in use; `.closed` after ``close()``; `CancellationError` if the task was
     ///   cancelled while it waited, which leaves other callers alone.
     /// - Complexity: O(1) for a store that is open, besides asking the system for the file.
-    ///   Opening is O(*open stores*), because the engine walks a list of them; it does not depend
-    ///   on how many stores there are.
+    ///   Opening is O(*open stores*), because the engine walks a list of its files and the page
+    ///   caches are shared again; it does not depend on how many stores there are.
     public func withStore<R>(
         at path: String, isolation: isolated (any Actor)? = #isolation,
         _ body: (Store) async throws -> R
