@@ -75,8 +75,8 @@ extension PoolRoster {
             return steps + fill()
         case .failure(let failure):
             placeCount -= 1
-            if let error = failure as? StoreError, error.code == .tooManyFiles,
-                entries[id]?.callerIDs.isEmpty == false
+            if let error = failure as? StoreError, let entry = entries[id],
+                Self.isRefusal(error, isFirst: entry.refusal == nil), !entry.callerIDs.isEmpty
             {
                 counts.tooManyFilesCount += 1
                 entries[id]?.phase = .queued(key)
@@ -88,6 +88,18 @@ extension PoolRoster {
             return fail(id, failure) + fill()
         }
     }
+
+    /// Whether the error comes from the limit on open files, so that another try makes sense.
+    ///
+    /// SQLite tries to read a journal that it could not make, and then tells of a missing file
+    /// instead of the limit. The code alone does not tell, so such a store is tried again once.
+    private static func isRefusal(_ error: StoreError, isFirst: Bool) -> Bool {
+        let isUnclear = error.code == .io && error.resultCode.map { $0 & 0xff } == cannotOpenCode
+        return error.code == .tooManyFiles || (isFirst && isUnclear)
+    }
+
+    /// SQLITE_CANTOPEN. See <https://www.sqlite.org/rescode.html#cantopen>.
+    private static var cannotOpenCode: Int32 { 14 }
 
     /// Notes the file that the store has open, which may be another one than when it was asked for.
     mutating func setIdentity(of id: Int, _ store: Store) {

@@ -21,7 +21,9 @@ extension StorePool {
         /// The most file descriptors that the open stores may need together. `nil` for three
         /// quarters of the process's limit (`ulimit -n`), as it is when a store is to be opened.
         ///
-        /// A store counts for 5, and 2 more for each reader of `store.maximumReaderCount`.
+        /// A store counts for 5, and 2 more for each reader of `store.maximumReaderCount`. Leave
+        /// some to the rest of the process: at the limit, the engine does not always tell why a
+        /// file cannot be opened.
         public var maximumDescriptorCount: Int?
 
         /// How long an idle store stays open; a minute by default, `nil` until its place is needed.
