@@ -67,6 +67,11 @@ import Testing
         expect(.damaged) { try store.read { tx in try tx.fetch(FastLetter.all) } }
         expect(.damaged) { try store.read { tx in try tx.fetch(FastLetter.limit(2)) } }
         expect(.damaged) { try store.read { tx in try tx.find(FastLetter.self, 2) } }
+        expect(.damaged) { try store.read { tx in try tx.find(Letter.self, keys: 1...9) } }
+        expect(.damaged) { try store.read { tx in try tx.find(FastLetter.self, keys: 1...9) } }
+        struct Text: Decodable { let text: String }
+        expect(.damaged) { try store.read { tx in try tx.fetch(Letter.all, as: Text.self) } }
+        expect(.damaged) { try store.read { tx in try tx.fetch(Letter.all, as: FastLetter.self) } }
         expect(.damaged) {
             try store.read { tx in try tx.first(Letter.where(\.text == "none")) }
         }

@@ -53,6 +53,8 @@ import Testing
         ("find", { tx, n in _ = try tx.find(Item.self, n) }),
         ("find fast", { tx, n in _ = try tx.find(Fast.self, n) }),
         ("find keys", { tx, n in _ = try tx.find(Item.self, keys: [1, n, 3]) }),
+        ("find many keys", { tx, n in _ = try tx.find(Item.self, keys: [1, n, 3, 5, 2, 6]) }),
+        ("find many keys fast", { tx, n in _ = try tx.find(Fast.self, keys: n...(n + 7)) }),
         ("first", { tx, n in _ = try tx.first(Item.where(\.id > n).order(by: \.code)) }),
         ("fetch", { tx, n in _ = try tx.fetch(Item.where(\.id > n && \.rank < 7).limit(3)) }),
         ("fetch all", { tx, _ in _ = try tx.fetch(Item.all) }),

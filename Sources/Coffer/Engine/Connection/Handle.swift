@@ -43,6 +43,8 @@ final class Handle {
     var touchObserver: (any TouchObserver)?
     /// `nil` until it is first requested.
     var collector: RowCollector?
+    /// `nil` until it is first requested.
+    var knownKeyTable: KeyTable?
     /// What the features keep for the handle. It outlives the file that the engine has open.
     private var attachments: [ObjectIdentifier: AnyObject] = [:]
     private var leftovers: [OpaquePointer] = []

@@ -69,6 +69,8 @@ public final class Statement {
     private var originsCompilation = -1
     /// The tables that it touches, once an observer has asked for them.
     var knownFootprint: StatementFootprint?
+    /// Whether it reads a `KeyTable`, which no commit changes.
+    var readsKeys = false
     /// How many closures read bytes of the current row, which must stay until they return.
     private var lendingDepth = 0
     /// The pointer to finalize when the last of these closures returns.

@@ -107,13 +107,20 @@ extension Statement {
         defer { sqlite3_finalize(raw) }
         let compiled = try handle.compilingAsCoffer("EXPLAIN " + sql, &raw)
         guard compiled == SQLITE_OK else { throw handle.error(compiled, sql: sql) }
+        // The keys of Coffer's own statement are a virtual table, and depend on no other table.
+        var isBeforeKeys = readsKeys
         let code = handle.authorizer.asCoffer { () -> Int32 in
             while true {
                 let code = sqlite3_step(raw)
                 guard code == SQLITE_ROW else { return code }
-                guard let opcode = sqlite3_column_text(raw, 1) else { continue }
+                guard let opcode = sqlite3_column_text(raw, 1).map({ String(cString: $0) })
+                else { continue }
+                if isBeforeKeys, opcode == "VOpen" {
+                    isBeforeKeys = false
+                    continue
+                }
                 footprint.add(
-                    String(cString: opcode), Int(sqlite3_column_int64(raw, 2)),
+                    opcode, Int(sqlite3_column_int64(raw, 2)),
                     Int(sqlite3_column_int64(raw, 3)), Int(sqlite3_column_int64(raw, 4)))
             }
         }

@@ -133,6 +133,17 @@ struct BindingState {
         }
     }
 
+    /// Refuses a value that SQLite would change: NaN, and what `requireKept` of a text refuses.
+    func requireKept(_ value: Value, _ entry: Int32) throws {
+        switch value {
+        case .real(let real):
+            if real.isNaN { throw notANumber(entry) }
+        case .text(var text):
+            try text.withUTF8 { try requireKept(UnsafeRawBufferPointer($0), entry) }
+        default: break
+        }
+    }
+
     /// Binds UTF-8 bytes as a text.
     @inline(never)
     mutating func bindText(_ value: Data, _ entry: Int32) throws {

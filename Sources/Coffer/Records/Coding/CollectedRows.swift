@@ -55,13 +55,13 @@ extension RowDecoder {
     /// Whether rows can be made in the middle of a step. Making them must not run user code, and an
     /// SQL function must take that many arguments.
     func collects(on connection: Connection) throws(StoreError) -> Bool {
-        guard let stored, stored.isPlain else { return false }
+        guard let stored, stored.isPlain, !names.isEmpty else { return false }
         return names.count <= (try connection.current().rowCollector().maximumColumnCount)
     }
 
     /// All rows of a SELECT whose only column is a call of the collector's function with the plan's
     /// columns.
-    func collected<R: Record>(
+    func collected<R>(
         _ type: R.Type, _ statement: Statement
     ) throws(StoreError) -> [R] {
         try begin(statement)
@@ -80,7 +80,7 @@ extension RowDecoder {
         }
     }
 
-    private func collect<R: Record>(
+    private func collect<R>(
         into rows: inout RowBuffer<R>, _ statement: Statement
     ) throws(StoreError) {
         guard let stored else { return }

@@ -88,6 +88,37 @@ extension RowDecoder {
         }
     }
 
+    /// Decodes the rows of a join with keys, each in the place of its key. Of several rows of one
+    /// key the first is taken. Resets the statement.
+    ///
+    /// - Parameters:
+    ///   - start: Uninitialised memory for a record for each key that was asked for.
+    ///   - isFound: For each of these, whether a record was made.
+    func decode<R: Record>(
+        into start: UnsafeMutablePointer<R>, _ isFound: inout [Bool], _ list: KeyList,
+        _ statement: Statement
+    ) throws(StoreError) {
+        try begin(statement)
+        defer { end() }
+        try statement.handle.keyTable().lend(list, to: statement) { () throws(StoreError) in
+            defer { statement.rewind() }
+            do {
+                while try statement.advance() {
+                    guard let place = list.place else { throw KeyTable.noKey(statement) }
+                    guard !isFound[place] else { continue }
+                    if let stored {
+                        try stored.initialize(start + place, state)
+                    } else {
+                        (start + place).initialize(to: try R(from: self))
+                    }
+                    isFound[place] = true
+                }
+            } catch {
+                throw wrapped(error)
+            }
+        }
+    }
+
     /// Decodes all rows into tuples, by the properties in `stored`.
     func allTuples<Values>(
         _ type: Values.Type, _ statement: Statement

@@ -21,6 +21,10 @@ final class RowDecoder: Decoder {
     var lastCount = 0
     /// Memory for one record of the decoded type, allocated when first needed.
     private var place: UnsafeMutableRawPointer?
+    /// Columns of the table that were not selected.
+    var otherNames: Set<String> = []
+    /// Whether the type has asked for one of these.
+    private(set) var hasMissed = false
     /// The columns of the rows whose dates count from 2001.
     let since2001: ColumnSet
     /// Whether the rows hold sizes instead of the values of `Lazy` properties.
@@ -80,6 +84,9 @@ final class RowDecoder: Decoder {
         place = made
         return made
     }
+
+    /// Whether it decodes rows now.
+    var isBusy: Bool { state.pointee.statement != nil }
 
     /// Decodes from the rows of this statement, until `end()`.
     func begin(_ statement: Statement) throws(StoreError) {
@@ -151,7 +158,17 @@ final class RowDecoder: Decoder {
 
     // MARK: Columns
 
-    func column(_ name: String) -> Int32 { positions[name] ?? KeyMap.absent }
+    func column(_ name: String) -> Int32 {
+        if let position = positions[name] { return position }
+        if otherNames.contains(name) { hasMissed = true }
+        return KeyMap.absent
+    }
+
+    /// The columns of the rows, for a type that asks for all.
+    func allNames() -> [String] {
+        if !otherNames.isEmpty { hasMissed = true }
+        return names
+    }
 
     func missing(_ name: String) -> StoreError {
         StoreError(

@@ -311,13 +311,7 @@ extension RowEncoder {
     func bind(key: Value, at position: Int, to statement: Statement) throws(StoreError) {
         guard state.pointee.statement == nil else { throw nested() }
         let key = try stored(key: key, at: position)
-        guard key.storage == nil || key.storage == plan.columns[position].storage else {
-            let column = plan.columns[position]
-            throw StoreError(
-                .mismatch,
-                "the key is \(column.storage.sqlType), and \(key.storageClass) was given",
-                table: plan.table, column: column.name)
-        }
+        try requireStorage(of: key, at: position)
         state.pointee.begin(try statement.pointer())
         defer { state.pointee.statement = nil }
         do {
@@ -325,5 +319,27 @@ extension RowEncoder {
         } catch {
             throw failure(error, Int32(position))
         }
+    }
+
+    /// The value of a single-column key as the column stores it, for a statement that gets it in
+    /// another way. Throws as `bind(key:at:to:)`.
+    func checked(key: Value, at position: Int) throws(StoreError) -> Value {
+        guard state.pointee.statement == nil else { throw nested() }
+        let key = try stored(key: key, at: position)
+        try requireStorage(of: key, at: position)
+        do {
+            try state.pointee.requireKept(key, entry(at: position))
+        } catch {
+            throw failure(error, Int32(position))
+        }
+        return key
+    }
+
+    private func requireStorage(of key: Value, at position: Int) throws(StoreError) {
+        guard key.storage != nil, key.storage != plan.columns[position].storage else { return }
+        let column = plan.columns[position]
+        throw StoreError(
+            .mismatch, "the key is \(column.storage.sqlType), and \(key.storageClass) was given",
+            table: plan.table, column: column.name)
     }
 }

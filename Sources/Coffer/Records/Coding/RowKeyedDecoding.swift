@@ -19,7 +19,7 @@ struct RowKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     var allKeys: [Key] {
-        row.pointee.decoder.names.compactMap { Key(stringValue: $0) }.filter { contains($0) }
+        row.pointee.decoder.allNames().compactMap { Key(stringValue: $0) }.filter { contains($0) }
     }
 
     @inline(__always)

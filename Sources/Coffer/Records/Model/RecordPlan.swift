@@ -167,21 +167,35 @@ extension RecordPlan {
         "SELECT \(selectedColumns.joined(separator: ", ")) FROM \(quotedTable)"
     }
 
-    /// With the values of `Lazy` properties, for a type that may not have them.
-    var selectAllSQL: String {
-        "SELECT \(qualifiedColumns.joined(separator: ", ")) FROM \(quotedTable)"
-    }
-
     /// One column of a record's row.
     func loadSQL(_ position: Int) -> String {
         "SELECT \(qualifiedColumns[position]) FROM \(quotedTable) WHERE \(keyCondition) "
             + "AND coalesce(1, ?\(columns.count))"
     }
 
-    /// Passes the columns to `RowCollector`.
-    var collectSQL: String {
-        let columns = qualifiedColumns.joined(separator: ", ")
+    /// Passes columns to `RowCollector`: those of the SQL `columns`, or all.
+    func collectSQL(_ columns: String? = nil) -> String {
+        let columns = columns ?? qualifiedColumns.joined(separator: ", ")
         return "SELECT \(RowCollector.functionName)(\(columns)) FROM \(quotedTable)"
+    }
+
+    /// Takes the ticket of a `KeyTable`, and returns the rows of its keys in their order.
+    var joinedSQL: String {
+        "SELECT \(selectedColumns.joined(separator: ", ")) \(joinedRows)"
+    }
+
+    /// The same for `RowCollector`.
+    var collectJoinedSQL: String {
+        let columns = qualifiedColumns.joined(separator: ", ")
+        return "SELECT \(RowCollector.functionName)(\(columns)) \(joinedRows)"
+    }
+
+    private var joinedRows: String {
+        // The sign takes the key's affinity away, so that it is compared as an argument would be:
+        // see https://www.sqlite.org/datatype3.html#affinity_of_expressions.
+        let key = qualifiedColumns[keyPositions[0]]
+        return "FROM \(KeyTable.qualifiedName)(?1) CROSS JOIN \(quotedTable) "
+            + "ON \(key) = +\(KeyTable.name).value"
     }
 
     private var keyCondition: String {

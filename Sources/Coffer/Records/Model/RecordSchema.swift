@@ -29,6 +29,15 @@ struct RecordSchema {
         }
     }
 
+    /// Whether the name leads to a table of the main file, and not to a temporary table or view.
+    func isTableAlone() throws(StoreError) -> Bool {
+        guard try kind() == .table else { return false }
+        let temporary = try connection.firstRow(
+            "SELECT 1 FROM sqlite_temp_master WHERE name = \(plan.table) COLLATE NOCASE",
+            isReadOnly: false)
+        return temporary == nil
+    }
+
     // MARK: Making
 
     /// Makes the table, or adds the columns and indexes that it lacks. Any other difference is an

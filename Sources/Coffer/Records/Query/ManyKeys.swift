@@ -2,16 +2,31 @@
 
 extension RecordTable {
     /// The records with these keys, in the order of the keys. Lookups are in the file's order.
-    func find<R: Record>(
-        _ type: R.Type, keys: [Value], _ connection: Connection
+    func find<R: Record, K: ValueConvertible>(
+        _ type: R.Type, keys: some Sequence<K>, _ connection: Connection
+    ) throws -> [R] {
+        _ = try plan.singleKey(for: "find")
+        if integerKeyParameter > 0, let list = keys.integerKeys(), list.count > Self.fewKeys,
+            let statement = try joinStatement(connection)
+        {
+            return try find(type, list, statement, connection)
+        }
+        let values = try keys.map { try key($0) }
+        guard values.count > Self.fewKeys, let statement = try joinStatement(connection) else {
+            return try findEach(type, values, connection)
+        }
+        return try find(type, keyList(values), statement, connection)
+    }
+
+    /// Up to this number, single lookups are faster than a join.
+    private static var fewKeys: Int { 4 }
+
+    private func findEach<R: Record>(
+        _ type: R.Type, _ keys: [Value], _ connection: Connection
     ) throws -> [R] {
         guard let statement = try findStatement(connection) else { return [] }
-        let found = try [R](unsafeUninitializedCapacity: keys.count) { memory, count in
-            guard let start = memory.baseAddress else { return }
-            var isFound = [Bool](repeating: false, count: keys.count)
-            // Must run after an error too, so that the array frees the records made so far.
-            defer { count = memory.closeUp(isFound) }
-            for index in keys.orderInIndex() {
+        return try placed(type, count: keys.count) { start, isFound throws(StoreError) in
+            for index in KeyList(keys).placesInOrder() {
                 try bind(key: keys[index], to: statement)
                 defer { statement.rewind() }
                 do throws(StoreError) {
@@ -21,24 +36,113 @@ extension RecordTable {
                 }
             }
         }
+    }
+
+    /// All keys in one run of one statement, without binding, reset and first step for each.
+    private func find<R: Record>(
+        _ type: R.Type, _ list: KeyList, _ statement: Statement, _ connection: Connection
+    ) throws -> [R] {
+        let collects = try decoder.collects(on: connection)
+        return try placed(type, count: list.askedCount) { start, isFound throws(StoreError) in
+            do throws(StoreError) {
+                if collects {
+                    try decoder.collect(into: start, &isFound, list, statement)
+                } else {
+                    try decoder.decode(into: start, &isFound, list, statement)
+                }
+            } catch {
+                throw try explain(error, connection)
+            }
+        }
+    }
+
+    /// The values that `make` makes in uninitialised memory, in their order. The array frees them
+    /// after an error, too.
+    private func placed<R: Record>(
+        _ type: R.Type, count expectedCount: Int,
+        _ make: (UnsafeMutablePointer<R>, inout [Bool]) throws(StoreError) -> Void
+    ) throws -> [R] {
+        let found = try [R](unsafeUninitializedCapacity: expectedCount) { memory, count in
+            guard let start = memory.baseAddress else { return }
+            var isFound = [Bool](repeating: false, count: expectedCount)
+            // Must run after an error too, so that the array frees the records made so far.
+            defer { count = memory.closeUp(isFound) }
+            try make(start, &isFound)
+        }
         // If most keys have no record, a copy frees the memory reserved for all of them.
-        return found.count < keys.count / 2 ? found.map { $0 } : found
+        return found.count < expectedCount / 2 ? found.map { $0 } : found
+    }
+
+    /// The keys as the column stores them.
+    ///
+    /// - Throws: As `bind(key:to:)`, for each key.
+    private func keyList(_ keys: [Value]) throws(StoreError) -> KeyList {
+        var stored: [Value] = []
+        stored.reserveCapacity(keys.count)
+        for key in keys {
+            stored.append(try encoder.checked(key: key, at: plan.keyPositions[0]))
+        }
+        return KeyList(stored)
+    }
+
+    // MARK: Preparing
+
+    /// The SELECT that joins the table with `KeyTable`; `nil` if only single lookups are certain to
+    /// be right.
+    ///
+    /// The scan's position tells which key a row belongs to. That is proven for a table: the keys
+    /// are the outer loop of a CROSS JOIN, which SQLite never reorders
+    /// (<https://www.sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join>),
+    /// and nothing sorts the rows. The ORDER BY of a view may become that of the join.
+    private func joinStatement(_ connection: Connection) throws(StoreError) -> Statement? {
+        if let joining { return joining }
+        guard canJoin else { return nil }
+        return try makeJoinStatement(connection)
+    }
+
+    @inline(never)
+    private func makeJoinStatement(_ connection: Connection) throws(StoreError) -> Statement? {
+        canJoin = try RecordSchema(plan, connection).isTableAlone()
+        guard canJoin else { return nil }
+        let collects = try decoder.collects(on: connection)
+        do throws(StoreError) {
+            joining = try prepareKeys(
+                collects ? plan.collectJoinedSQL : plan.joinedSQL, connection)
+        } catch {
+            // A single lookup explains what the table lacks.
+            guard error.code == .sql else { throw try explain(error, connection) }
+        }
+        canJoin = joining != nil
+        return joining
+    }
+
+    /// - Returns: `nil` if an object of the file has the name of the keys' table, and hides it.
+    private func prepareKeys(
+        _ sql: String, _ connection: Connection
+    ) throws(StoreError) -> Statement? {
+        let hiding = try connection.firstRow(
+            "SELECT 1 FROM main.sqlite_master WHERE name = \(KeyTable.name) COLLATE NOCASE",
+            isReadOnly: false)
+        guard hiding == nil else { return nil }
+        _ = try connection.current().keyTable()
+        let statement = try connection.compile(sql, persistent: true)
+        statement.readsKeys = true
+        return statement
     }
 }
 
-extension [Value] {
-    /// The positions of the keys, in the order in which an index has them.
+extension Sequence {
+    /// The elements as keys, if they are integers of 64 bits that are next to each other in memory.
     ///
-    /// - Complexity: O(*n* log *n*).
-    func orderInIndex() -> [Int] {
-        let integers = compactMap { key -> Int64? in
-            if case .integer(let integer) = key { integer } else { nil }
+    /// Making a `Value` of each would cost as much as a third of a lookup.
+    fileprivate func integerKeys() -> KeyList? {
+        guard Element.self == Int64.self || Element.self == Int.self,
+            MemoryLayout<Element>.size == MemoryLayout<Int64>.size
+        else { return nil }
+        return withContiguousStorageIfAvailable { elements in
+            // Both types have the same bits.
+            elements.withMemoryRebound(to: Int64.self) { KeyList(integers: $0) }
         }
-        // Most keys are integers, and comparing integers alone is many times faster.
-        guard integers.count == count else {
-            return indices.sorted { self[$0].isStored(before: self[$1]) }
-        }
-        return zip(integers, indices).sorted { $0.0 < $1.0 }.map(\.1)
     }
 }
 
@@ -54,27 +158,5 @@ extension UnsafeMutableBufferPointer {
             count += 1
         }
         return count
-    }
-}
-
-extension Value {
-    /// The order of SQLite's indexes: NULL, numbers, texts by their UTF-8, blobs.
-    fileprivate func isStored(before other: Value) -> Bool {
-        switch (self, other) {
-        case (.integer(let left), .integer(let right)): left < right
-        case (.real(let left), .real(let right)): left < right
-        case (.text(let left), .text(let right)): left.utf8.lexicographicallyPrecedes(right.utf8)
-        case (.blob(let left), .blob(let right)): left.lexicographicallyPrecedes(right)
-        default: rank < other.rank
-        }
-    }
-
-    private var rank: Int {
-        switch self {
-        case .null: 0
-        case .integer, .real: 1
-        case .text: 2
-        case .blob: 3
-        }
     }
 }

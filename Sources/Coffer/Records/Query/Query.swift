@@ -79,18 +79,15 @@ public struct Query<R: Record>: Sendable {
 
     func selectSQL(_ plan: RecordPlan) -> SQL { SQL(text: plan.selectSQL).appending(clauses) }
 
-    /// With the values of `Lazy` properties.
-    func selectAllSQL(_ plan: RecordPlan) -> SQL {
-        SQL(text: plan.selectAllSQL).appending(clauses)
-    }
-
     /// The same for `RowCollector`: one column, the call of its function. `nil` if the query has an
     /// order, because SQLite need not pass rows to an aggregate function in that order. `nil` if it
     /// has a limit, because LIMIT would count the aggregate's single row. See
     /// <https://www.sqlite.org/lang_aggfunc.html>.
-    func collectSQL(_ plan: RecordPlan) -> SQL? {
+    ///
+    /// - Parameter columns: The SQL of the function's arguments; `nil` for all columns.
+    func collectSQL(_ plan: RecordPlan, _ columns: String? = nil) -> SQL? {
         guard order.isEmpty, maximumCount == nil else { return nil }
-        return SQL(text: plan.collectSQL).appending(filter)
+        return SQL(text: plan.collectSQL(columns)).appending(filter)
     }
 
     func countSQL(_ plan: RecordPlan) -> SQL {

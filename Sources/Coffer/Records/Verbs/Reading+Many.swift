@@ -2,20 +2,20 @@
 extension Reading where Self: ~Copyable {
     /// The records with these keys, in the order of `keys`. A key without a record is left out.
     ///
-    /// Coffer looks them up in the order in which the file has them, so that each page is read
-    /// once.
+    /// One statement looks all of them up in the order in which the file has them, so that each
+    /// page is read once. A key that is given twice gives its record twice; NULL has no record.
     ///
     /// - Parameters:
     ///   - type: A record type whose key is one column.
     ///   - keys: Values of the key.
     /// - Throws: As `find(_:_:)`.
-    /// - Complexity: O(*keys* × log *rows*).
+    /// - Complexity: O(*keys* × log *rows*), and O(*keys*) memory.
     public func find<R: Record, K: ValueConvertible>(
         _ type: R.Type, keys: some Sequence<K>
     ) throws -> [R] {
         let connection = try connection()
         let table = try RecordTable.of(type, connection)
-        return try table.find(type, keys: keys.map { try table.key($0) }, connection)
+        return try table.find(type, keys: keys, connection)
     }
 
     /// Calls `body` with each record of a query.
@@ -51,6 +51,12 @@ extension Reading where Self: ~Copyable {
     /// let titles = try tx.fetch(Note.all, as: Title.self)
     /// ```
     ///
+    /// Only these columns are read. Coffer learns them by making a value of the type once from
+    /// placeholders, as it does for records. If the type asks a row for a column that it did not
+    /// ask for then, the query runs again with all columns, and the rows made so far are dropped.
+    /// Such a type gets all columns from then on. A type that is a ``Record`` with stored
+    /// properties (``RecordAccess``) is made by them.
+    ///
     /// - Parameters:
     ///   - query: Which rows, in which order.
     ///   - type: A type that decodes itself by names of columns, as the record does.
@@ -59,7 +65,7 @@ extension Reading where Self: ~Copyable {
     public func fetch<R: Record, T: Decodable>(_ query: Query<R>, as type: T.Type) throws -> [T] {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.fetch(query.selectAllSQL(table.plan), as: type, connection)
+        return try table.fetch(query, as: type, connection)
     }
 }
 
@@ -79,23 +85,5 @@ extension RecordTable {
             }
         }
         if let failure { throw failure }
-    }
-
-    fileprivate func fetch<T: Decodable>(
-        _ sql: SQL, as type: T.Type, _ connection: Connection
-    ) throws(StoreError) -> [T] {
-        // The other type may read as a date what is none in this one.
-        let since2001 = plan.hasDates ? since2001 : try plan.columnsFrom2001(connection)
-        let decoder = RowDecoder(
-            plan, names: plan.columns.map(\.name), key: decoder.key, since2001: since2001)
-        return try read(sql, connection, ifMissing: []) { statement throws(StoreError) in
-            try decoder.begin(statement)
-            defer { decoder.end() }
-            var rows: [T] = []
-            while try statement.advance() {
-                do { rows.append(try T(from: decoder)) } catch { throw decoder.wrapped(error) }
-            }
-            return rows
-        }
     }
 }

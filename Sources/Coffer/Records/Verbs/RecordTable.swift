@@ -22,8 +22,14 @@ final class RecordTable {
     private var updating: Statement?
     private var deletion: Statement?
     private var finding: Statement?
+    /// Joins the table with many keys.
+    var joining: Statement?
+    /// Whether the join may be used; false once it turned out that it may not.
+    var canJoin = true
+    /// How rows are read as other types.
+    var partialRows: [ObjectIdentifier: PartialRows] = [:]
     /// The parameter of a key that is a plain integer; 0 for any other key, and without a key.
-    private let integerKeyParameter: Int32
+    let integerKeyParameter: Int32
     /// UPDATEs of chosen columns, by kind and properties.
     var partialUpdates: [PartialUpdate: PreparedUpdate] = [:]
     /// Whether `ready` has checked that the table stores the type's values unchanged.

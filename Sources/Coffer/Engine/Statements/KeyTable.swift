@@ -1,0 +1,265 @@
+import CSQLCipher
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A table without a file that has the keys of a `KeyList` as its rows, for one run of a statement.
+///
+/// `SELECT … FROM main.coffer_keys(?1) CROSS JOIN t ON t.id = +coffer_keys.value` looks up the keys
+/// in their order. The statement need not be bound, stepped and reset for each key.
+///
+/// **Only Coffer's own statements see keys.** The argument is a random number of 64 bits, the
+/// ticket, which Coffer binds and which holds for one run. SQL of a view, a trigger or the program
+/// does not know it, so the table is empty there, even while Coffer's statement runs. No pointer
+/// goes through SQL. The module has no `xCreate`, so CREATE VIRTUAL TABLE cannot name it: see
+/// <https://www.sqlite.org/vtab.html#eponymous_only_virtual_tables>. A table that a crafted schema
+/// makes of it has no row either.
+final class KeyTable {
+    static let name = "coffer_keys"
+    /// Without its database, a table of the same name in any database would hide it.
+    static let qualifiedName = "main.\(name)"
+
+    /// The lists that may be read now, by their tickets. SQLite keeps this object as long as it
+    /// knows the module, and so does each table of it.
+    fileprivate final class Lists {
+        var byTicket: [Int64: KeyList] = [:]
+    }
+
+    private let lists = Lists()
+
+    fileprivate init(_ handle: Handle) throws(StoreError) {
+        // SQLite releases the lists, even if it refuses the module.
+        let code = sqlite3_create_module_v2(
+            handle.db, Self.name, keyModule, Unmanaged.passRetained(lists).toOpaque()
+        ) { if let lists = $0 { Unmanaged<Lists>.fromOpaque(lists).release() } }
+        try handle.requireRegistered(code)
+    }
+
+    /// Lends a list to a statement while `body` runs it. `body` must reset the statement.
+    ///
+    /// - Parameter statement: Its only parameter is the argument of `coffer_keys`.
+    /// - Throws: Errors of `body`.
+    func lend<T>(
+        _ list: KeyList, to statement: Statement, _ body: () throws(StoreError) -> T
+    ) throws(StoreError) -> T {
+        var ticket = Int64.random(in: .min ... .max)
+        while lists.byTicket[ticket] != nil { ticket = Int64.random(in: .min ... .max) }
+        try statement.bindArguments([.integer(ticket)])
+        lists.byTicket[ticket] = list
+        defer { lists.byTicket[ticket] = nil }
+        return try body()
+    }
+
+    /// The error if a row comes when no scan of the keys is at a key.
+    static func noKey(_ statement: Statement) -> StoreError {
+        StoreError(
+            .misuse, "the table \(name) belongs to Coffer, and the database has another one",
+            hint: "Give that table another name.", sql: statement.sql)
+    }
+}
+
+extension Handle {
+    /// The table of keys of this handle. The first call registers its module, and throws the
+    /// engine's error if that fails.
+    func keyTable() throws(StoreError) -> KeyTable {
+        if let knownKeyTable { return knownKeyTable }
+        let made = try KeyTable(self)
+        knownKeyTable = made
+        return made
+    }
+}
+
+// MARK: The module
+
+/// SQLite's struct for a table comes first, as SQLite demands.
+private struct KeyVirtualTable {
+    var base = sqlite3_vtab()
+    let lists: Unmanaged<KeyTable.Lists>
+}
+
+/// SQLite's struct for a cursor comes first, as SQLite demands.
+private struct KeyCursor {
+    var base = sqlite3_vtab_cursor()
+    let lists: Unmanaged<KeyTable.Lists>
+    /// Retained, so that a list that is freed after an error stays valid as long as the cursor.
+    /// `nil` without a valid ticket.
+    var list: Unmanaged<KeyList>?
+    /// Memory of the list, which frees it.
+    var scan: UnsafeMutablePointer<KeyScan>?
+    var integers: UnsafeMutablePointer<Int64>?
+    var ticket: Int64 = 0
+
+    /// Must be called before the cursor gets another list, and at its end.
+    mutating func release() {
+        list?.release()
+        (list, scan, integers) = (nil, nil, nil)
+    }
+}
+
+/// Columns of the table.
+private enum KeyColumn {
+    static let value: Int32 = 0
+    static let ticket: Int32 = 1
+    static let declaration = "CREATE TABLE coffer_keys(value, ticket HIDDEN)"
+}
+
+/// Never changed after it is made, and never freed: connections use it until the process ends.
+private nonisolated(unsafe) let keyModule: UnsafeMutablePointer<sqlite3_module> = {
+    let module = UnsafeMutablePointer<sqlite3_module>.allocate(capacity: 1)
+    module.initialize(to: sqlite3_module())
+    module.pointee.xConnect = connectKeys
+    module.pointee.xDisconnect = disconnectKeys
+    // SQLite calls it, without asking for `xCreate`, for a table that a crafted schema has.
+    module.pointee.xDestroy = disconnectKeys
+    module.pointee.xBestIndex = planKeys
+    module.pointee.xOpen = openKeys
+    module.pointee.xClose = { cursor in
+        guard let cursor = keyCursor(cursor) else { return SQLITE_OK }
+        cursor.pointee.release()
+        cursor.deallocate()
+        return SQLITE_OK
+    }
+    module.pointee.xFilter = beginKeys
+    module.pointee.xNext = { cursor in
+        keyCursor(cursor)?.pointee.scan?.pointee.index &+= 1
+        return SQLITE_OK
+    }
+    module.pointee.xEof = { cursor in
+        guard let scan = keyCursor(cursor)?.pointee.scan else { return 1 }
+        return scan.pointee.index < scan.pointee.count ? 0 : 1
+    }
+    module.pointee.xColumn = giveKey
+    module.pointee.xRowid = { cursor, row in
+        row?.pointee = Int64(keyCursor(cursor)?.pointee.scan?.pointee.index ?? 0)
+        return SQLITE_OK
+    }
+    return module
+}()
+
+/// SQLite passes only cursors that `openKeys` has made.
+@inline(__always)
+private func keyCursor(
+    _ cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?
+) -> UnsafeMutablePointer<KeyCursor>? {
+    UnsafeMutableRawPointer(cursor)?.assumingMemoryBound(to: KeyCursor.self)
+}
+
+private func connectKeys(
+    db: OpaquePointer?, context: UnsafeMutableRawPointer?, count: Int32,
+    arguments: UnsafePointer<UnsafePointer<CChar>?>?,
+    table: UnsafeMutablePointer<UnsafeMutablePointer<sqlite3_vtab>?>?,
+    message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 {
+    let code = sqlite3_declare_vtab(db, KeyColumn.declaration)
+    guard code == SQLITE_OK else { return code }
+    guard let context, let table else { return SQLITE_ERROR }
+    let made = UnsafeMutablePointer<KeyVirtualTable>.allocate(capacity: 1)
+    made.initialize(to: KeyVirtualTable(lists: Unmanaged.fromOpaque(context).retain()))
+    table.pointee = UnsafeMutableRawPointer(made).assumingMemoryBound(to: sqlite3_vtab.self)
+    return SQLITE_OK
+}
+
+private func disconnectKeys(table: UnsafeMutablePointer<sqlite3_vtab>?) -> Int32 {
+    // SQLite passes only tables that `connectKeys` has made.
+    let made = UnsafeMutableRawPointer(table)?.assumingMemoryBound(to: KeyVirtualTable.self)
+    made?.pointee.lists.release()
+    made?.deallocate()
+    return SQLITE_OK
+}
+
+/// Lets SQLite pass the ticket, if there is one. A table without a ticket is empty.
+private func planKeys(
+    table: UnsafeMutablePointer<sqlite3_vtab>?, info: UnsafeMutablePointer<sqlite3_index_info>?
+) -> Int32 {
+    guard let info else { return SQLITE_ERROR }
+    info.pointee.estimatedCost = 1
+    info.pointee.estimatedRows = 1000
+    for index in 0..<Int(info.pointee.nConstraint) {
+        let constraint = info.pointee.aConstraint[index]
+        guard constraint.iColumn == KeyColumn.ticket, constraint.usable != 0,
+            Int32(constraint.op) == SQLITE_INDEX_CONSTRAINT_EQ
+        else { continue }
+        info.pointee.aConstraintUsage[index].argvIndex = 1
+        info.pointee.aConstraintUsage[index].omit = 1
+        break
+    }
+    return SQLITE_OK
+}
+
+private func openKeys(
+    table: UnsafeMutablePointer<sqlite3_vtab>?,
+    cursor: UnsafeMutablePointer<UnsafeMutablePointer<sqlite3_vtab_cursor>?>?
+) -> Int32 {
+    // SQLite passes only tables that `connectKeys` has made.
+    let table = UnsafeMutableRawPointer(table)?.assumingMemoryBound(to: KeyVirtualTable.self)
+    guard let table, let cursor else { return SQLITE_ERROR }
+    let made = UnsafeMutablePointer<KeyCursor>.allocate(capacity: 1)
+    // Unretained: SQLite closes the cursors of a table before the table.
+    made.initialize(to: KeyCursor(lists: table.pointee.lists))
+    cursor.pointee = UnsafeMutableRawPointer(made).assumingMemoryBound(
+        to: sqlite3_vtab_cursor.self)
+    return SQLITE_OK
+}
+
+private func beginKeys(
+    cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?, plan: Int32, name: UnsafePointer<CChar>?,
+    count: Int32, arguments: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+    guard let cursor = keyCursor(cursor) else { return SQLITE_ERROR }
+    cursor.pointee.release()
+    guard count == 1, let argument = arguments?[0],
+        sqlite3_value_type(argument) == SQLITE_INTEGER
+    else { return SQLITE_OK }
+    let ticket = sqlite3_value_int64(argument)
+    let list = cursor.pointee.lists._withUnsafeGuaranteedRef { $0.byTicket[ticket] }
+    guard let list else { return SQLITE_OK }
+    cursor.pointee.list = .passRetained(list)
+    cursor.pointee.scan = list.scan
+    cursor.pointee.integers = list.integers
+    cursor.pointee.ticket = ticket
+    list.scan.pointee.index = 0
+    return SQLITE_OK
+}
+
+private func giveKey(
+    cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?, context: OpaquePointer?, column: Int32
+) -> Int32 {
+    guard let cursor = keyCursor(cursor), let scan = cursor.pointee.scan, let context,
+        scan.pointee.index < scan.pointee.count
+    else { return SQLITE_OK }
+    let index = scan.pointee.index
+    if column != KeyColumn.value {
+        sqlite3_result_int64(context, cursor.pointee.ticket)
+    } else if let integers = cursor.pointee.integers {
+        sqlite3_result_int64(context, integers[index])
+    } else {
+        cursor.pointee.list?._withUnsafeGuaranteedRef { give($0.values[index], context) }
+    }
+    return SQLITE_OK
+}
+
+@inline(never)
+private func give(_ value: Value, _ context: OpaquePointer) {
+    switch value {
+    case .null: sqlite3_result_null(context)
+    case .integer(let integer): sqlite3_result_int64(context, integer)
+    case .real(let real): sqlite3_result_double(context, real)
+    case .text(var text):
+        text.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { bytes in
+                sqlite3_result_text64(
+                    context, bytes.baseAddress ?? emptyText, UInt64(bytes.count),
+                    coffer_transient(), UInt8(SQLITE_UTF8))
+            }
+        }
+    case .blob(let data):
+        guard !data.isEmpty else { return sqlite3_result_zeroblob(context, 0) }
+        data.withUnsafeBytes { bytes in
+            sqlite3_result_blob64(
+                context, bytes.baseAddress, UInt64(bytes.count), coffer_transient())
+        }
+    }
+}
