@@ -149,7 +149,7 @@ extension StoreError.Code {
     public static let alreadyExists = Self("alreadyExists")
     /// The linked library is not SQLCipher, or not the one Coffer was compiled for.
     public static let engine = Self("engine")
-    /// Another connection or process holds the lock: try again.
+    /// Another connection or process holds the lock, or a wait took longer than it may: try again.
     public static let busy = Self("busy")
     /// A UNIQUE, NOT NULL, CHECK or FOREIGN KEY constraint refused the change.
     public static let constraint = Self("constraint")

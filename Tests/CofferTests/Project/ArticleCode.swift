@@ -240,6 +240,29 @@ import Testing
         } catch is Enough {}
     }
 
+    // MARK: Many stores
+
+    private struct KeyService {
+        func key(for path: String) async throws -> StoreKey { .numbered(1) }
+    }
+
+    /// Compiled only: a test leaves no folder of users where it runs.
+    private func serveUsers(_ kms: KeyService, _ migrations: [Migration]) async throws {
+        struct Note: Record { var id: Int }
+        var configuration = StorePool.Configuration(maximumOpenStoreCount: 500)
+        configuration.setUp = { store in try store.migrate(migrations) }
+        let pool = try StorePool(configuration: configuration) { path in
+            try await kms.key(for: path)
+        }
+
+        func notes(of user: String) async throws -> [Note] {
+            try await pool.withStore(at: "users/\(user).db") { store in
+                try await store.read { tx in try tx.fetch(Note.all) }
+            }
+        }
+        _ = try await notes(of: "anna")
+    }
+
     // MARK: Queries
 
     struct Author: Record {
@@ -292,6 +315,27 @@ import Testing
             shown += titles
         }
         #expect(shown == ["1 a", "a"])
+    }
+
+    @Test func `Queries: rows without records`() async throws {
+        struct Note: Record {
+            var id: Int
+            var pinned: Bool
+            var body: Data
+        }
+        try await store.write { tx in
+            try tx.insert(Note(id: 1, pinned: true, body: Data(count: 10_000)))
+            try tx.insert(Note(id: 2, pinned: false, body: Data(count: 7)))
+        }
+        let byteCount = try await store.read { tx in
+            let body = try Note.column(\.body)
+            var count = 0
+            try tx.forEachRow(Note.where(\.pinned == true), reading: [\.body]) { row in
+                count += try row.bytes(body).count  // a Span<UInt8>: nothing is copied
+            }
+            return count
+        }
+        #expect(byteCount == 10_000)
     }
 
     @Test func `Queries: references and joins`() throws {

@@ -112,6 +112,71 @@ import Testing
         return span.withUnsafeBufferPointer { Array($0) }
     }
 
+    struct Visit: Record {
+        static var references: [Reference<Self>] { [Reference(\.day, to: Day.self)] }
+        var id: Int
+        var name: String
+        var at: Date
+        var day: Int
+    }
+
+    struct Day: Record {
+        static var references: [Reference<Self>] { [Reference(\.visit, to: Visit.self)] }
+        var id: Int
+        var date: Date
+        var visit: Int
+    }
+
+    /// The dates of these rows count from 1970 in one table, and from 2001 in the other.
+    @Test func `dates count as the file says, in any part of a row`() throws {
+        let (old, new) = (Date(timeIntervalSince1970: 1000.5), Date(timeIntervalSince1970: 7.25))
+        try fixture.execute("CREATE TABLE visit(id INTEGER PRIMARY KEY, name, at REAL, day INT)")
+        try fixture.execute("INSERT INTO visit VALUES (1, 'a', 1000.5, 1)")
+        try fixture.store.write { tx in try tx.insert(Day(id: 1, date: new, visit: 1)) }
+        let (at, date) = (try Visit.column(\.at), try Day.column(\.date))
+        var found: [Date] = []
+        try fixture.store.read { tx throws in
+            try tx.forEachRow(Visit.all.joining(\.day, to: Day.all)) { visit, day in
+                found += [try visit[at], try day[date]]
+            }
+            try tx.forEachRow(Day.all.joining(\.visit, to: Visit.all)) { day, visit in
+                found += [try visit[at], try day[date]]
+            }
+            try tx.forEachRow(Visit.all, reading: [\.at]) { row in found.append(try row[at]) }
+            try tx.forEachRow(Day.all, reading: [\.date]) { row in found.append(try row[date]) }
+        }
+        #expect(found == [old, new, old, new, old, new])
+    }
+
+    @Test func `a column with an encoding of its own is read by it`() throws {
+        struct Meeting: Record {
+            static var encodings: [PartialKeyPath<Self>: ColumnEncoding] {
+                [\.day: .date(.iso8601), \.key: .uuidText]
+            }
+            var id: Int
+            var day: Date
+            var key: UUID
+            var data: Lazy<Data>?
+        }
+        let meeting = Meeting(
+            id: 1, day: Date(timeIntervalSince1970: 1_000_000_000), key: UUID(),
+            data: Lazy(Data([1, 2, 3])))
+        try fixture.store.write { tx in try tx.insert(meeting) }
+        let (day, key) = (try Meeting.column(\.day), try Meeting.column(\.key))
+        let data = try Meeting.column(\.data)
+        var seen = 0
+        try fixture.store.read { tx throws in
+            try tx.forEachRow(Meeting.all) { row in
+                let (foundDay, foundKey) = (try row[day], try row[key])
+                #expect(foundDay == meeting.day && foundKey == meeting.key)
+                let size = try row[data]?.byteCount
+                #expect(size == 3)
+                seen += 1
+            }
+        }
+        #expect(seen == 1)
+    }
+
     @Test func `only the chosen properties are read, in any order`() throws {
         let (count, name) = (try Thing.column(\.count), try Thing.column(\.name))
         let weight = try Thing.column(\.weight)
@@ -239,19 +304,21 @@ import Testing
     }
 
     @Test func `a transaction that is undone in the body ends the loop with an error`() throws {
+        var seen = 0
         let bytes = try Thing.column(\.bytes)
         let expected = things[9].bytes
         var isSame = false
         expect(.rolledBack) {
             try fixture.store.write { tx throws in
-                try tx.forEachRow(Thing.where(\.id == 10)) { row in
+                try tx.forEachRow(Thing.where(\.id >= 10).order(by: \.id)) { row in
+                    seen += 1
                     let lent = try row.bytes(bytes)
                     _ = try? tx.execute("INSERT OR ROLLBACK INTO thing(id) VALUES (1)")
                     isSame = array(lent) == expected
                 }
             }
         }
-        #expect(isSame)
+        #expect(isSame && seen == 1)
         #expect(try fixture.store.read { tx in try tx.count(Thing.all) } == things.count)
     }
 

@@ -170,7 +170,7 @@ import Workload
     @Test func `the first of several rows is taken, of a view as well`() throws {
         try fixture.execute("CREATE TABLE base(key TEXT, number INTEGER)")
         for number in 0..<40 {
-            try fixture.execute("INSERT INTO base VALUES (\("k\(number % 8)"), \(number))")
+            try fixture.execute("INSERT INTO base VALUES (\("k\(number % 8)"), \(100 - number))")
         }
         try fixture.execute("CREATE VIEW word AS SELECT * FROM base ORDER BY number DESC")
         typealias Own = Word<RecordPathsTests.Own, String>

@@ -72,10 +72,12 @@ import Testing
     private static let all = ["body", "created", "id", "kind", "list", "tag", "title"]
 
     @Test func `only the columns of the type are read, and the key that errors name`() throws {
+        #expect(try fetch(as: Title.self).columns == Self.all, "the first rows tell which")
         let found = try fetch(as: Title.self)
         #expect(found.rows == (1...20).map { Title(id: $0, title: "t\($0)") })
         #expect(found.columns == ["id", "title"])
         struct Body: Decodable { let body: String? }
+        _ = try fetch(as: Body.self)
         let bodies = try fetch(as: Body.self)
         #expect(bodies.rows.map(\.body) == (1...20).map { Wide.numbered($0).body })
         #expect(bodies.columns == ["body", "id"])
@@ -84,6 +86,7 @@ import Testing
             let created: Date
             let list: [Int]
         }
+        _ = try fetch(as: Encoded.self)
         let encoded = try fetch(as: Encoded.self).rows
         #expect(encoded.map(\.tag) == (1...20).map { Wide.numbered($0).tag })
         #expect(encoded.map(\.created) == (1...20).map { Wide.numbered($0).created })
@@ -92,7 +95,18 @@ import Testing
         #expect(try fetch(some, as: Title.self).rows.map(\.id) == [19, 16, 13])
     }
 
-    /// Asks for a column that it does not ask placeholders for, in many ways.
+    /// An index over fewer columns would lead to other rows.
+    @Test func `a limit without an order leaves the rows that it leaves of the records`() throws {
+        try fixture.execute("UPDATE wide SET title = 't' || (100 - id)")
+        try fixture.execute("CREATE INDEX by_title ON wide(title)")
+        for _ in 0..<2 {
+            let titles = try fetch(Wide.limit(3), as: Title.self).rows
+            let records = try fixture.store.read { tx in try tx.fetch(Wide.limit(3)) }
+            #expect(titles.map(\.id) == records.map(\.id))
+        }
+    }
+
+    /// Asks some rows for a column that it does not ask the first ones for, in many ways.
     struct Choosy: Decodable, Equatable {
         @TaskLocal static var way = 0
         static let counts = Mutex<[Int: Int]>([:])
@@ -105,7 +119,6 @@ import Testing
             Self.counts.withLock { $0[Self.way, default: 0] += 1 }
             let row = try decoder.container(keyedBy: CodingKeys.self)
             id = try row.decode(Int.self, forKey: .id)
-            // A placeholder is small.
             guard id > 10 else { return }
             switch Self.way {
             case 0: other = try row.decode(String.self, forKey: .title)
@@ -148,7 +161,9 @@ import Testing
     ) throws {
         try Choosy.$way.withValue(way) {
             let first = try fetch(Wide.where(\.id <= 10).order(by: \.id), as: Choosy.self)
-            #expect(first.columns == ["id"] && first.rows.count == 10)
+            #expect(first.columns == Self.all && first.rows.count == 10)
+            let second = try fetch(Wide.where(\.id <= 10).order(by: \.id), as: Choosy.self)
+            #expect(second.columns == ["id"] && second.rows == first.rows)
             let found = try fetch(as: Choosy.self)
             #expect(found.rows.map(\.other) == (1...20).map { Choosy.expected($0, way: way) })
             #expect(found.columns == Self.all)
@@ -159,17 +174,17 @@ import Testing
         }
     }
 
-    /// Cannot be made from placeholders.
+    /// Ends the program if its title is empty.
     struct Picky: Decodable {
         let title: String
         init(from decoder: any Decoder) throws {
             let row = try decoder.container(keyedBy: Title.Keys.self)
             title = try row.decode(String.self, forKey: .title)
-            guard title.hasPrefix("t") else { throw StoreError(.mismatch, "not a title") }
+            precondition(title.hasPrefix("t"))
         }
     }
 
-    @Test func `a type that placeholders cannot make gets all columns`() throws {
+    @Test func `a type is made of rows alone, and odd types get all columns`() throws {
         let found = try fetch(as: Picky.self)
         #expect(found.rows.map(\.title) == (1...20).map { "t\($0)" } && found.columns == Self.all)
         struct Everything: Decodable {
@@ -257,13 +272,48 @@ import Testing
             let connection = try tx.connection()
             nonisolated(unsafe) let table = try RecordTable.of(Wide.self, connection)
             nonisolated(unsafe) let inside = connection
-            let found = try Nesting.$inner.withValue({
+            let inner: @Sendable () throws -> Int = {
                 try Nesting.$inner.withValue(nil) {
-                    try table.fetch(Wide.limit(7), as: Nesting.self, inside).count
+                    try table.fetch(
+                        Wide.order(by: \.id).limit(7), as: Nesting.self, inside
+                    ).count
                 }
-            }) { try tx.fetch(Wide.order(by: \.id), as: Nesting.self) }
-            #expect(found.map(\.count) == Array(repeating: 7, count: 20))
+            }
+            // The first time no row has told of the columns.
+            for _ in 0..<2 {
+                let found = try Nesting.$inner.withValue(inner) {
+                    try tx.fetch(Wide.order(by: \.id), as: Nesting.self)
+                }
+                #expect(found.map(\.count) == Array(repeating: 7, count: 20))
+            }
             #expect(try tx.fetch(Wide.all, as: Nesting.self).map(\.id) == Array(1...20))
+        }
+    }
+
+    /// Reads the rows behind its own, which do the same, to the last one.
+    struct Tree: Decodable {
+        @TaskLocal static var rows: (@Sendable (Int) throws -> [Tree])?
+        var count: Int
+        enum CodingKeys: CodingKey { case id }
+        init(from decoder: any Decoder) throws {
+            let id = try decoder.container(keyedBy: CodingKeys.self).decode(Int.self, forKey: .id)
+            count = try Self.rows?(id).reduce(1) { $0 + $1.count } ?? 0
+        }
+    }
+
+    @Test func `a type that reads rows of itself as a tree comes to an end`() throws {
+        try fixture.store.read { tx throws in
+            let connection = try tx.connection()
+            nonisolated(unsafe) let table = try RecordTable.of(Wide.self, connection)
+            nonisolated(unsafe) let inside = connection
+            let rows: @Sendable (Int) throws -> [Tree] = { id in
+                try table.fetch(
+                    Wide.where(\.id == id + 1 && \.id <= 5), as: Tree.self, inside)
+            }
+            let found = try Tree.$rows.withValue(rows) {
+                try tx.fetch(Wide.order(by: \.id), as: Tree.self)
+            }
+            #expect(found.prefix(6).map(\.count) == [5, 4, 3, 2, 1, 1])
         }
     }
 

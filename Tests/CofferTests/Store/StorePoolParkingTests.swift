@@ -83,7 +83,7 @@ import Testing
         async throws
     {
         var configuration = configuration(1)
-        configuration.waitTimeout = .milliseconds(50)
+        configuration.waitTimeout = .seconds(2)
         let pool = try makePool(configuration)
         let other = folder.path("2.db")
         let path = folder.path("1.db")
@@ -106,16 +106,62 @@ import Testing
 
     /// A configuration whose set-up fails as if the process had its limit of files open while more
     /// than so many stores are.
-    private func limited(_ count: Int, _ pool: Shared<StorePool?>) -> StorePool.Configuration {
+    private func limited(
+        _ count: Int, _ pool: Shared<StorePool?>,
+        _ error: StoreError = .system(EMFILE, "cannot open the file")
+    ) -> StorePool.Configuration {
         var configuration = configuration(10)
         let setUp = configuration.setUp
         configuration.setUp = { store in
             guard pool.value.map({ $0.statistics.openStoreCount <= count }) ?? true else {
-                throw StoreError.system(EMFILE, "cannot open the file")
+                throw error
             }
             try setUp?(store)
         }
         return configuration
+    }
+
+    /// SQLite tells of the limit so, if it meets it at a journal.
+    @Test func `a store whose file cannot be opened is tried again once, when one was parked`()
+        async throws
+    {
+        let unclear = StoreError(.io, "unable to open database file", resultCode: 14)
+        for (limit, tellsOf) in [(2, nil), (0, StoreError.Code.io)] {
+            let shared = Shared<StorePool?>(nil)
+            let pool = try makePool(limited(limit, shared, unclear))
+            for name in ["1.db", "2.db"] { try await use(pool, name) }
+            shared.value = pool
+            let third = Task { try await use(pool, "3.db") }
+            #expect(await code(third) == tellsOf)
+            #expect(pool.statistics.counts.tooManyFilesCount == 1)
+            shared.value = nil
+            try await pool.close()
+        }
+    }
+
+    @Test func `a store that the limit of files refuses lets others pass`() async throws {
+        var configuration = configuration(10)
+        let (isFull, setUp) = (Shared(true), configuration.setUp)
+        let refused = folder.path("2.db")
+        configuration.setUp = { store in
+            guard store.path != refused || !isFull.value else {
+                throw StoreError.system(EMFILE, "cannot open the file")
+            }
+            try setUp?(store)
+        }
+        let pool = try makePool(configuration)
+        let held = Hold()
+        let first = hold(pool, "1.db", held)
+        await held.isEntered()
+        let second = Task { try await use(pool, "2.db") }
+        #expect(await comes { pool.statistics.counts.tooManyFilesCount == 1 })
+        let third = Task { try await use(pool, "3.db") }
+        try await third.value
+        isFull.value = false
+        // The third one is parked for the second, which then opens while the first is in use.
+        try await second.value
+        held.release()
+        try await first.value
     }
 
     @Test func `a store that the limit of files refuses opens when an idle one was parked`()
@@ -232,6 +278,47 @@ import Testing
             #expect(await code(Task { try await pool.values(at: path) }) == .alreadyOpen)
         }
         #expect(try await pool.values(at: path) == [])
+    }
+
+    @Test func `a file that was a store's before the store took another one is found by its name`()
+        async throws
+    {
+        let pool = try makePool(configuration())
+        let (path, old) = (folder.path("1.db"), folder.path("old.db"))
+        try await pool.insert(1, at: path)
+        try await pool.withStore(at: path) { store in
+            try await store.suspend()
+            try FileManager.default.moveItem(atPath: path, toPath: old)
+            let next = try await Store(path: path, key: .numbered(1))
+            try await next.write { tx in _ = try tx.execute("CREATE TABLE t(v)") }
+            try await next.close()
+            try await store.reopen(with: .numbered(1))
+        }
+        #expect(try await pool.values(at: old) == [1])
+        #expect(try await pool.values(at: path) == [])
+    }
+
+    @Test func `a store that a body leaves suspended is opened again`() async throws {
+        let pool = try makePool(configuration())
+        let path = folder.path("1.db")
+        try await pool.insert(1, at: path)
+        try await pool.withStore(at: path) { store in try await store.suspend() }
+        #expect(try await pool.values(at: path) == [1])
+    }
+
+    @Test func `after a use that finds another key the store opens with a new one`() async throws {
+        let keys = KeySource()
+        let pool = try StorePool(configuration: configuration()) { try await keys.key($0) }
+        let path = folder.path("1.db")
+        try await pool.insert(1, at: path)
+        let failed = Task {
+            try await pool.withStore(at: path) { _ in
+                throw StoreError(.wrongKey, "another process has changed the key")
+            }
+        }
+        #expect(await code(failed) == .wrongKey)
+        #expect(try await pool.values(at: path) == [1])
+        #expect(keys.paths == [path, path])
     }
 
     @Test func `a store that a body closed is opened again`() async throws {

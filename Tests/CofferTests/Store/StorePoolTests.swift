@@ -44,7 +44,7 @@ import Testing
         try await pool.close()
     }
 
-    @Test func `an error of the source of keys reaches every caller, and the next ask tries again`()
+    @Test func `an error of the key provider reaches every caller, and the next ask tries again`()
         async throws
     {
         let source = KeySource()

@@ -90,7 +90,7 @@ final class Handle {
     deinit {
         close()
         // `close()` does nothing while the program's code runs.
-        link.handle = nil
+        if !isClosed { endLink() }
     }
 
     /// The object of type `T` that a feature keeps for the handle: there is one of each type. The

@@ -7,8 +7,6 @@ final class RecordingDecoder: Decoder {
     private(set) var refusal: StoreError?
     /// Whether the alternate placeholder was handed out.
     private(set) var isAlternated = false
-    /// Whether the type asked which keys there are.
-    private(set) var askedForAllKeys = false
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -47,10 +45,7 @@ final class RecordingDecoder: Decoder {
     private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let decoder: RecordingDecoder
         var codingPath: [any CodingKey] { [] }
-        var allKeys: [Key] {
-            decoder.askedForAllKeys = true
-            return []
-        }
+        var allKeys: [Key] { [] }
 
         func contains(_ key: Key) -> Bool {
             decoder.collector.mention(key.stringValue, isNullable: true)

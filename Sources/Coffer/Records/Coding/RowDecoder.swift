@@ -23,7 +23,9 @@ final class RowDecoder: Decoder {
     private var place: UnsafeMutableRawPointer?
     /// Columns of the table that were not selected.
     var otherNames: Set<String> = []
-    /// Whether the type has asked for one of these.
+    /// The columns that the type has asked for, while somebody wants to know.
+    var askedNames: Set<String>?
+    /// Whether the type has asked for one of `otherNames`.
     private(set) var hasMissed = false
     /// The columns of the rows whose dates count from 2001.
     let since2001: ColumnSet
@@ -159,6 +161,7 @@ final class RowDecoder: Decoder {
     // MARK: Columns
 
     func column(_ name: String) -> Int32 {
+        askedNames?.insert(name)
         if let position = positions[name] { return position }
         if otherNames.contains(name) { hasMissed = true }
         return KeyMap.absent
@@ -166,6 +169,7 @@ final class RowDecoder: Decoder {
 
     /// The columns of the rows, for a type that asks for all.
     func allNames() -> [String] {
+        askedNames?.formUnion(names)
         if !otherNames.isEmpty { hasMissed = true }
         return names
     }

@@ -26,9 +26,6 @@ struct ColumnCollector {
     /// The last mentioned name, for the error if the type's coding fails.
     private(set) var lastName: String?
 
-    /// All names that were mentioned, in order.
-    var names: [String] { entries.map(\.name) }
-
     /// Notes that a column exists. It is nullable if the type tests for its presence.
     mutating func mention(_ name: String, isNullable: Bool = false) {
         lastName = name

@@ -116,7 +116,8 @@ extension RecordTable {
         return joining
     }
 
-    /// - Returns: `nil` if an object of the file has the name of the keys' table, and hides it.
+    /// - Returns: `nil` if an object of the file has the name of the keys' table, and hides it, or
+    ///   if no index leads to a key.
     private func prepareKeys(
         _ sql: String, _ connection: Connection
     ) throws(StoreError) -> Statement? {
@@ -124,10 +125,28 @@ extension RecordTable {
             "SELECT 1 FROM main.sqlite_master WHERE name = \(KeyTable.name) COLLATE NOCASE",
             isReadOnly: false)
         guard hiding == nil else { return nil }
-        _ = try connection.current().keyTable()
+        // A program may have a module of that name.
+        guard (try? connection.current().keyTable()) != nil,
+            try !makesIndex(sql, connection)
+        else { return nil }
         let statement = try connection.compile(sql, persistent: true)
         statement.readsKeys = true
         return statement
+    }
+
+    /// Whether SQLite would make an index of the whole table for the join, because the key has
+    /// none. It would be in memory, and in an order in which another of several rows with one key
+    /// may come first.
+    ///
+    /// See <https://www.sqlite.org/optoverview.html#automatic_query_time_indexes>.
+    private func makesIndex(_ sql: String, _ connection: Connection) throws(StoreError) -> Bool {
+        let plan = try connection.compile("EXPLAIN QUERY PLAN \(sql)", persistent: false)
+        plan.readsKeys = true
+        defer { plan.finalize() }
+        while try plan.advance() {
+            if try plan.column(3, as: String.self).contains("AUTOMATIC") { return true }
+        }
+        return false
     }
 }
 

@@ -2,7 +2,8 @@
 ///
 /// ```swift
 /// let amount = try Payment.column(\.amount)
-/// try tx.forEachRow(Payment.all) { row in sum += try row[amount] }
+/// var largest = 0
+/// try tx.forEachRow(Payment.all) { row in largest = max(largest, try row[amount]) }
 /// ```
 public struct PropertyColumn<R: Record, V: Codable>: Sendable {
     @usableFromInline let reading: ColumnReading

@@ -8,14 +8,15 @@ import Foundation
 /// copied.
 ///
 /// ```swift
-/// let (id, body) = (try Note.column(\.id), try Note.column(\.body))
+/// let (id, title) = (try Note.column(\.id), try Note.column(\.title))
 /// try tx.forEachRow(Note.where(\.pinned == true)) { row in
-///     byteCounts[try row[id]] = try row.utf8(body).count
+///     let key = try row[id]
+///     try row.utf8(title).withUnsafeBytes { try writer.write(key, $0) }
 /// }
 /// ```
 ///
-/// It lives as long as the call of the body that gets it. The compiler refuses code that keeps the
-/// row, or a span of its bytes, for longer.
+/// It is valid only during the body's call. The compiler refuses code that keeps the row, or a
+/// span of its bytes, for longer.
 public struct BorrowedRow<R: Record>: ~Copyable {
     @usableFromInline let source: RowSource
 

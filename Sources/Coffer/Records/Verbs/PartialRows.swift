@@ -1,20 +1,18 @@
 /// How rows of a record type's table are read as another type, from the columns that it asks for.
 ///
-/// Made once for each type on each connection and schema.
+/// Made once for each type on each connection and schema. The first rows have all columns, and tell
+/// which of them the type asks for. Placeholders would not do: a type that is not a record may end
+/// the program where a text is empty.
 final class PartialRows {
     fileprivate let decoder: RowDecoder
-    /// The SQL of the selected columns.
+    /// The positions of the columns; `nil` for all.
+    fileprivate let positions: [Int]?
+    /// The SQL of the columns.
     fileprivate let columns: String
 
-    private init(_ decoder: RowDecoder, _ columns: [String]) {
-        self.decoder = decoder
-        self.columns = columns.joined(separator: ", ")
-    }
-
-    /// - Parameter positions: The columns, in order; `nil` selects all.
     /// - Throws: `.mismatch` if the file does not tell from when dates count; errors of reading the
     ///   schema.
-    fileprivate convenience init(
+    fileprivate init(
         _ table: RecordTable, _ positions: [Int]?, _ stored: StoredProperties?,
         _ connection: Connection
     ) throws(StoreError) {
@@ -23,13 +21,14 @@ final class PartialRows {
         let since2001 =
             plan.hasDates ? table.since2001 : try plan.columnsFrom2001(connection)
         let chosen = positions ?? Array(plan.columns.indices)
-        let decoder = RowDecoder(
+        decoder = RowDecoder(
             plan, names: chosen.map { plan.columns[$0].name }, key: table.decoder.key,
             stored: stored,
             since2001: ColumnSet(
                 chosen.indices.filter { since2001.contains(Int32(chosen[$0])) }))
         decoder.otherNames = Set(plan.columns.map(\.name)).subtracting(decoder.names)
-        self.init(decoder, chosen.map { plan.qualifiedColumns[$0] })
+        self.positions = positions
+        columns = chosen.map { plan.qualifiedColumns[$0] }.joined(separator: ", ")
     }
 }
 
@@ -38,12 +37,24 @@ extension RecordTable {
     func fetch<R: Record, T: Decodable>(
         _ query: Query<R>, as type: T.Type, _ connection: Connection
     ) throws(StoreError) -> [T] {
-        let rows = try partialRows(type, connection)
-        if let found = try fetch(query, as: type, rows, connection) { return found }
-        // It asks a row for more than it asked placeholders for: from now on it gets all columns.
+        // An index over fewer columns may lead to other rows of these.
+        let isAnyRows = query.maximumCount != nil && query.order.isEmpty
+        let id = ObjectIdentifier(type)
+        if !isAnyRows, let rows = try partialRows(type, connection) {
+            if let found = try fetch(query, as: type, rows, connection) { return found }
+            // It asks a row for more than it asked the first rows for.
+            partialRows[id] = try PartialRows(self, nil, nil, connection)
+        }
         let all = try PartialRows(self, nil, nil, connection)
-        partialRows[ObjectIdentifier(type)] = all
-        return try fetch(query, as: type, all, connection) ?? []
+        all.decoder.askedNames = []
+        // Nothing is missed where all columns are selected.
+        let found = try fetch(query, as: type, all, connection) ?? []
+        if partialRows[id] == nil, !found.isEmpty {
+            let asked = plan.positions(of: all.decoder.askedNames ?? [])
+            partialRows[id] = try PartialRows(
+                self, asked.isEmpty ? nil : asked, nil, connection)
+        }
+        return found
     }
 
     /// - Returns: `nil` if the type has asked for a column that was not selected. The rows made so
@@ -65,26 +76,33 @@ extension RecordTable {
         }
     }
 
+    /// - Returns: `nil` if no row has told yet which columns the type asks for.
     private func partialRows<T: Decodable>(
         _ type: T.Type, _ connection: Connection
-    ) throws(StoreError) -> PartialRows {
-        let known = partialRows[ObjectIdentifier(type)]
-        // A type that reads rows of itself while it is decoded gets another decoder.
-        if let known, !known.decoder.isBusy { return known }
-        let made = try PartialRows(
-            self, plan.columns(askedForBy: type), storedProperties(of: type), connection)
-        if known == nil { partialRows[ObjectIdentifier(type)] = made }
+    ) throws(StoreError) -> PartialRows? {
+        if let known = partialRows[ObjectIdentifier(type)] {
+            guard known.decoder.isBusy else { return known }
+            // A type that reads rows of itself while it is decoded gets another decoder.
+            return try PartialRows(self, known.positions, known.decoder.stored, connection)
+        }
+        guard let (names, stored) = storedProperties(of: type) else { return nil }
+        let asked = plan.positions(of: names)
+        guard !asked.isEmpty else { return nil }
+        let made = try PartialRows(self, asked, stored, connection)
+        partialRows[ObjectIdentifier(type)] = made
         return made
     }
 
-    /// The stored properties of a type, if it asks for that, they are proven, and the columns hold
-    /// their usual values; otherwise `nil`.
-    private func storedProperties<T: Decodable>(of type: T.Type) -> StoredProperties? {
+    /// The stored properties of a type and their columns, if it asks for that, they are proven, and
+    /// the columns hold their usual values; otherwise `nil`.
+    private func storedProperties<T: Decodable>(
+        of type: T.Type
+    ) -> (names: Set<String>, StoredProperties)? {
         guard let record = type as? any Record.Type,
             let (names, stored) = Self.storedProperties(of: record)
         else { return nil }
         let hasEncoding = plan.columns.contains { $0.encoding != nil && names.contains($0.name) }
-        return hasEncoding ? nil : stored
+        return hasEncoding ? nil : (names, stored)
     }
 
     private static func storedProperties<R: Record>(
@@ -98,16 +116,13 @@ extension RecordTable {
 }
 
 extension RecordPlan {
-    /// The positions of the columns that a type asks for when it is made of placeholders, and of
-    /// the key if errors may name the row by it; `nil` if placeholders do not tell.
-    fileprivate func columns<T: Decodable>(askedForBy type: T.Type) -> [Int]? {
-        let decoder = RecordingDecoder()
-        guard (try? T(from: decoder)) != nil, decoder.refusal == nil, !decoder.askedForAllKeys
-        else { return nil }
-        let asked = Set(decoder.collector.names)
+    /// The positions of the columns with these names, and of the key if errors may name the row by
+    /// it. Empty if the table has none of the names.
+    fileprivate func positions(of names: Set<String>) -> [Int] {
+        guard columns.contains(where: { names.contains($0.name) }) else { return [] }
         let key = keyPositions.count == 1 && columns[keyPositions[0]].storage == .integer
         return columns.indices.filter {
-            asked.contains(columns[$0].name) || (key && $0 == keyPositions[0])
+            names.contains(columns[$0].name) || (key && $0 == keyPositions[0])
         }
     }
 }

@@ -3,14 +3,14 @@ extension Reading where Self: ~Copyable {
     /// Calls `body` with each row of a query. No record is made of it.
     ///
     /// ```swift
-    /// let amount = try Payment.column(\.amount)
-    /// var sum = 0
-    /// try tx.forEachRow(Payment.where(\.isOpen == true), reading: [\.amount]) { row in
-    ///     sum += try row[amount]
+    /// let name = try Payment.column(\.name)
+    /// try tx.forEachRow(Payment.where(\.isOpen == true), reading: [\.name]) { row in
+    ///     try row.utf8(name).withUnsafeBytes { try writer.write($0) }
     /// }
     /// ```
     ///
-    /// The pages of each row have passed authentication before `body` gets the row. An error from
+    /// The pages of each row have passed authentication before `body` gets the row. If a later page
+    /// is damaged, `.damaged` is thrown after earlier rows have reached `body`. An error from
     /// `body` ends the loop. `body` may use the transaction. If it changes rows of the query's own
     /// table, the loop may see them again, even indefinitely.
     ///
@@ -104,6 +104,10 @@ extension RecordTable {
                 statement.beginLending()
                 defer { statement.endLending() }
                 do { try body() } catch { failure = error }
+                // SQLite goes on with the rows after it has rolled the transaction back.
+                guard failure != nil || statement.handle.isInTransaction else {
+                    throw Connection.rolledBack(cause: nil)
+                }
             }
         }
         return failure

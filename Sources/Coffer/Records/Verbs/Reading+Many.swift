@@ -51,11 +51,11 @@ extension Reading where Self: ~Copyable {
     /// let titles = try tx.fetch(Note.all, as: Title.self)
     /// ```
     ///
-    /// Only these columns are read. Coffer learns them by making a value of the type once from
-    /// placeholders, as it does for records. If the type asks a row for a column that it did not
-    /// ask for then, the query runs again with all columns, and the rows made so far are dropped.
-    /// Such a type gets all columns from then on. A type that is a ``Record`` with stored
-    /// properties (``RecordAccess``) is made by them.
+    /// The first query of a type on a connection reads all columns, and tells which of them the
+    /// type asks for. Later ones read only these. If the type then asks for another column, the
+    /// query runs again with all columns, and the rows made so far are dropped. Such a type gets
+    /// all columns from then on, and so does a query with a limit and without an order. A type that
+    /// is a ``Record`` with stored properties (``RecordAccess``) is made by them.
     ///
     /// - Parameters:
     ///   - query: Which rows, in which order.

@@ -3,7 +3,7 @@ extension PoolRoster {
     /// Gives the caller the store, or lets it wait for it.
     mutating func ask(_ file: File, _ caller: Caller) -> [Step] {
         guard !isClosed else { return [.decide(caller, .failure(StorePool.closed))] }
-        guard let id = find(file) else { return begin(file, caller) }
+        guard let id = findCurrent(file) else { return begin(file, caller) }
         guard case .open(let store)? = entries[id]?.phase else {
             wait(caller, on: file, for: id)
             return []
@@ -22,6 +22,15 @@ extension PoolRoster {
         file.identity.flatMap { idByIdentity[$0] } ?? idByPath[file.location.path]
     }
 
+    /// The same, after noting the file that a found store has open by now: `reopen(with:)` and
+    /// `resume()` may have taken another one.
+    mutating func findCurrent(_ file: File) -> Int? {
+        if let id = find(file), case .open(let store)? = entries[id]?.phase {
+            setIdentity(of: id, store)
+        }
+        return find(file)
+    }
+
     mutating func begin(_ file: File, _ caller: Caller) -> [Step] {
         let id = number()
         entries[id] = Entry(file: file, identity: file.identity)
@@ -37,9 +46,10 @@ extension PoolRoster {
 
     /// Whether the path leads to the file that the store has open.
     func isSame(_ file: File, _ id: Int, _ store: Store) -> Bool {
-        guard let identity = file.identity else { return false }
-        // `reopen(with:)` may have taken another file at the path.
-        return entries[id]?.identity == identity || store.claimedFile == identity
+        guard let identity = file.identity, let entry = entries[id] else { return false }
+        if let claimed = store.claimedFile { return claimed == identity }
+        // A suspended store has no file. The number of a file that is gone may be given again.
+        return entry.identity == identity && entry.file.location.path == file.location.path
     }
 
     /// Closes an idle store whose file is no longer at its path, for the file that is there now.
@@ -114,19 +124,27 @@ extension PoolRoster {
             return forget(id) + (task.map { [.stopFetching($0)] } ?? [])
         case .queued:
             queue.removeAll { $0 == id }
-            return forget(id)
+            return forget(id) + fill()
         case .opening, .open, .closing: return []
         }
     }
 
     /// Ends the use that a lease was for.
-    mutating func leave(_ lease: Lease, now: ContinuousClock.Instant) -> [Step] {
+    ///
+    /// - Parameter isFailed: Whether the use has shown that the store does not work any more. It is
+    ///   then closed with its last use, and the next one opens it with a new key.
+    mutating func leave(
+        _ lease: Lease, isFailed: Bool, now: ContinuousClock.Instant
+    ) -> [Step] {
+        if isFailed { entries[lease.id]?.isFailed = true }
         guard let pinCount = entries[lease.id]?.pinCount else { return [] }
         entries[lease.id]?.pinCount = pinCount - 1
         guard pinCount == 1 else { return [] }
         pinnedStoreCount -= 1
         if lease.store.isClosed { return release(lease.id) }
-        if isClosed { return close(lease.id, lease.store) }
+        if isClosed || entries[lease.id]?.isFailed == true || lease.store.isSuspended {
+            return close(lease.id, lease.store)
+        }
         addIdle(lease.id, now)
         return fill()
     }

@@ -31,22 +31,24 @@ extension PoolRoster {
     }
 
     /// Opens queued stores where there is a place, and parks idle ones for the others.
+    ///
+    /// Stores that the limit on open files has refused let the others pass.
     mutating func fill() -> [Step] {
         var steps: [Step] = []
         let capacity = configuration.capacity
-        while let id = queue.first, let entry = entries[id], case .queued(let key) = entry.phase {
-            if entry.needsRoom, placeCount == 0, let refusal = entry.refusal {
-                // There is nothing left to park.
-                queue.removeFirst()
-                steps += fail(id, refusal)
-            } else if placeCount < capacity, !entry.needsRoom {
-                queue.removeFirst()
-                placeCount += 1
-                entries[id]?.phase = .opening(key)
-                steps.append(.open(id, entry.file.location, key))
-            } else {
-                break
-            }
+        while placeCount < capacity,
+            let index = queue.firstIndex(where: { entries[$0]?.needsRoom != true })
+        {
+            let id = queue.remove(at: index)
+            guard let entry = entries[id], case .queued(let key) = entry.phase else { continue }
+            placeCount += 1
+            entries[id]?.phase = .opening(key)
+            steps.append(.open(id, entry.file.location, key))
+        }
+        if placeCount == 0 {
+            // There is nothing to park, and so no room to come.
+            for id in queue { if let refusal = entries[id]?.refusal { steps += fail(id, refusal) } }
+            queue = []
         }
         var missingCount = queue.count + max(0, placeCount - capacity) - closingCount
         while missingCount > 0, let (id, store) = takeIdle() {
@@ -57,7 +59,6 @@ extension PoolRoster {
     }
 
     /// Takes over a store that was opened, or the reason why it was not.
-    ///
     mutating func didOpen(
         _ id: Int, _ result: Result<Store, any Error>, now: ContinuousClock.Instant
     ) -> [Step] {
@@ -85,6 +86,7 @@ extension PoolRoster {
                 queue.prepend(id)
                 return fill()
             }
+            roomCame()
             return fail(id, failure) + fill()
         }
     }
@@ -171,7 +173,7 @@ extension PoolRoster {
     /// Gives the place of a store free, and lets it begin again if somebody waits for it.
     mutating func release(_ id: Int) -> [Step] {
         placeCount -= 1
-        if let waiting = queue.first { entries[waiting]?.needsRoom = false }
+        roomCame()
         guard let entry = entries[id], let last = entry.callerIDs.last,
             let file = callers[last]?.file
         else { return forget(id) + fill() }
@@ -180,6 +182,12 @@ extension PoolRoster {
         entries[id]?.identity = file.identity
         entries[id]?.phase = .fetching(nil)
         return settle(id, nil) + [.fetchKey(id, path: entry.file.given)] + fill()
+    }
+
+    /// Lets one store try again that the limit on open files has refused.
+    private mutating func roomCame() {
+        guard let id = queue.first(where: { entries[$0]?.needsRoom == true }) else { return }
+        entries[id]?.needsRoom = false
     }
 
     mutating func releaseMemory() -> [Step] {
@@ -214,7 +222,7 @@ extension PoolRoster {
     /// - Returns: The steps, and its id if it is not closed yet.
     /// - Throws: `.busy` while somebody uses the store or waits for it.
     mutating func park(_ file: File) throws(StoreError) -> (steps: [Step], ids: Set<Int>) {
-        guard let id = find(file), let entry = entries[id] else { return ([], []) }
+        guard let id = findCurrent(file), let entry = entries[id] else { return ([], []) }
         switch entry.phase {
         case .closing: return ([], [id])
         case .open(let store) where entry.pinCount == 0: return (close(id, store), [id])

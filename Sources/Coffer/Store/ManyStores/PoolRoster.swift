@@ -75,6 +75,8 @@ struct PoolRoster {
         /// The limit on open files that refused it, until another store was closed.
         var needsRoom = false
         var refusal: StoreError?
+        /// Whether the store is closed with its last use.
+        var isFailed = false
     }
 
     /// A store that became idle, in the order of `since`. It counts only while `stamp` is current.
@@ -189,7 +191,7 @@ struct PoolRoster {
         case .fetching:
             return StoreError(
                 .busy, "timed out waiting for the key of \(path)",
-                hint: "The source of keys must return or throw in time: see waitTimeout.")
+                hint: "The key provider must return or throw in time: see waitTimeout.")
         case .queued:
             if let refusal = entry.refusal { return refusal }
             return StoreError(

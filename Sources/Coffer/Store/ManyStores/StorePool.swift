@@ -68,13 +68,14 @@ public final class StorePool: Sendable {
         try self.init(configuration, .asynchronous(key))
     }
 
-    /// Makes a pool with a source of keys that does not wait for tasks. Such a pool also serves
+    /// Makes a pool with a key provider that does not wait for tasks. Such a pool also serves
     /// threads without tasks.
     ///
     /// - Parameters:
     ///   - configuration: How many stores are open at once, and how they are opened.
     ///   - key: Gives the key of the store at a path, which is as the first caller gave it. It may
-    ///     block; 64 openings and keys of the process are at work at a time.
+    ///     block; the process asks for 64 keys at a time. A call that never returns takes one of
+    ///     these for good.
     /// - Throws: As the initialiser with an asynchronous source.
     public convenience init(
         configuration: Configuration = .init(),
@@ -98,7 +99,7 @@ public final class StorePool: Sendable {
     ///   - isolation: The actor of the caller, on which `body` runs.
     ///   - body: The use. Nothing of the store may outlive it.
     /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws; what the source of keys throws; the errors of opening, see
+    /// - Throws: What `body` throws; what the key provider throws; the errors of opening, see
     ///   ``Store/init(path:key:mode:configuration:)``, which concern this store only, and the next
     ///   call tries again; `StoreError` `.busy` if the key, a place or the opening did not come
     ///   within `waitTimeout`; `.tooManyFiles` if the process may open no more files, and no store
@@ -113,8 +114,14 @@ public final class StorePool: Sendable {
         _ body: (Store) async throws -> R
     ) async throws -> R {
         let lease = try await lease(path)
-        defer { leave(lease) }
-        return try await body(lease.store)
+        do {
+            let result = try await body(lease.store)
+            leave(lease)
+            return result
+        } catch {
+            leave(lease, after: error)
+            throw error
+        }
     }
 
     /// Runs `body`, which does not wait for tasks, with the store at the path.
@@ -132,9 +139,7 @@ public final class StorePool: Sendable {
         at path: String, isolation: isolated (any Actor)? = #isolation,
         _ body: (Store) throws -> R
     ) async throws -> R {
-        let lease = try await lease(path)
-        defer { leave(lease) }
-        return try body(lease.store)
+        try use(try await lease(path), body)
     }
 
     /// Runs `body` with the store at the path, on this thread. The store stays open until `body`
@@ -145,20 +150,29 @@ public final class StorePool: Sendable {
     ///   - body: The use. Nothing of the store may outlive it.
     /// - Returns: What `body` returns.
     /// - Throws: As the asynchronous form, without `CancellationError`; `StoreError` `.misuse` for
-    ///   a pool whose source of keys is asynchronous, because this thread may be one that the
+    ///   a pool whose key provider is asynchronous, because this thread may be one that the
     ///   source needs.
     public func withStore<R>(at path: String, _ body: (Store) throws -> R) throws -> R {
         guard case .blocking = source else {
             throw StoreError(
-                .misuse, "a thread cannot wait for an asynchronous source of keys",
-                hint: "Call withStore with await, or give the pool a source without await.")
+                .misuse, "a thread cannot wait for an asynchronous key provider",
+                hint: "Call withStore with await, or give the pool a key provider without async.")
         }
         let file = try Self.file(path)
         let delivery = Delivery<Result<PoolRoster.Lease, any Error>>()
         ask(file, as: callerID()) { delivery.come($0) }
-        let lease = try delivery.wait().get()
-        defer { leave(lease) }
-        return try body(lease.store)
+        return try use(try delivery.wait().get(), body)
+    }
+
+    private func use<R>(_ lease: PoolRoster.Lease, _ body: (Store) throws -> R) throws -> R {
+        do {
+            let result = try body(lease.store)
+            leave(lease)
+            return result
+        } catch {
+            leave(lease, after: error)
+            throw error
+        }
     }
 
     private func callerID() -> Int { callerCount.add(1, ordering: .relaxed).newValue }
@@ -206,8 +220,11 @@ public final class StorePool: Sendable {
         change { $0.cancel(id) }
     }
 
-    private func leave(_ lease: PoolRoster.Lease) {
-        change { $0.leave(lease, now: .now) }
+    /// - Parameter error: What the use has thrown. After `.wrongKey` somebody else has changed the
+    ///   key, and the store must open again with a new one.
+    private func leave(_ lease: PoolRoster.Lease, after error: (any Error)? = nil) {
+        let isFailed = (error as? StoreError)?.code == .wrongKey
+        change { $0.leave(lease, isFailed: isFailed, now: .now) }
     }
 
     /// What the pool does at this moment, and what it has done.
@@ -351,10 +368,14 @@ public final class StorePool: Sendable {
         }
     }
 
+    /// Key providers that block. One that never returns keeps none of the threads that open and
+    /// close stores.
+    private static let keys = Gate(permitCount: 64)
+
     private func fetchKey(_ id: Int, _ path: String) {
         switch source {
         case .blocking(let key):
-            Store.inBackground { [weak self] in
+            Self.keys.run { [weak self] in
                 let result = Result { KeyBox(try key(path)) }
                 self?.change { $0.didFetch(id, result) }
             }
@@ -380,7 +401,8 @@ public final class StorePool: Sendable {
         do {
             try configuration.setUp?(store)
         } catch {
-            try store.close()
+            // The error of the set-up tells more than one of closing.
+            try? store.close()
             throw error
         }
         return store
@@ -399,6 +421,8 @@ public final class StorePool: Sendable {
 extension Store {
     /// Whether the store was closed for good.
     var isClosed: Bool { core.life.withLock { $0 } == .closed }
+
+    var isSuspended: Bool { core.life.withLock { $0 } == .suspended }
 
     /// The file that the store has claimed; `nil` while it is paused or closed.
     var claimedFile: FileLocation.Identity? { core.pool.file?.claimedFile }

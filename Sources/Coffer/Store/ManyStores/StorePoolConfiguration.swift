@@ -55,7 +55,8 @@ extension StorePool {
 
         /// Runs after each opening of a store, before its first use: migrates the schema, for
         /// example. It runs on one of Coffer's threads and must not use the pool. An error that it
-        /// throws is the error of opening, and closes the store.
+        /// throws is the error of opening, and closes the store. It may run again for the same use,
+        /// if the limit on open files has refused it.
         public var setUp: (@Sendable (Store) throws -> Void)?
 
         /// The defaults.
