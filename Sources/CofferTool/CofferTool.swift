@@ -92,8 +92,13 @@ enum Main {
         signal(SIGXFSZ, SIG_IGN)
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
-            // Must come before the first `await`: the runtime takes descriptors for it.
+            // Both must come before the first `await`. The runtime takes descriptors for it, and
+            // Dispatch ends the process if it cannot read /proc.
             try Hardening.requireDescriptors()
+            guard !CommandLine.arguments.isEmpty else {
+                // Swift reads them from there. Help and a success would say that all is done.
+                throw ToolError(.failure, "the arguments cannot be read", hint: "Mount /proc.")
+            }
         } catch {
             collectMessages(arguments)
             exit(end(by: error))
@@ -108,10 +113,6 @@ enum Main {
     /// Runs the tool with these arguments, and returns its exit code.
     private static func run(_ arguments: [String], isHardened: Bool) async -> Int32 {
         do {
-            guard !CommandLine.arguments.isEmpty else {
-                // Swift reads them from there. Help and a success would say that all is done.
-                throw ToolError(.failure, "the arguments cannot be read", hint: "Mount /proc.")
-            }
             collectMessages(arguments)
             Signals.install()
             try SecretInArguments.refuse(arguments)

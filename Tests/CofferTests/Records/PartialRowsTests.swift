@@ -50,8 +50,11 @@ import Testing
                     guard action == SQLITE_READ, let columns, let table, let column,
                         String(cString: table) == "wide"
                     else { return SQLITE_OK }
+                    let name = String(cString: column)
+                    // SQLCipher 4 tells of a table without a name of a column, too.
+                    guard !name.isEmpty else { return SQLITE_OK }
                     Unmanaged<ReadColumns>.fromOpaque(columns).takeUnretainedValue()
-                        .names.append(String(cString: column))
+                        .names.append(name)
                     return SQLITE_OK
                 }, Unmanaged.passUnretained(columns).toOpaque())
             defer { handle.authorizer.install(on: handle.db) }
