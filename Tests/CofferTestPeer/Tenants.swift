@@ -3,6 +3,11 @@ import Synchronization
 
 @testable import Coffer
 
+#if COFFER_TSAN
+/// Synchronization's is not instrumented: see `SanitizedMutex`.
+private typealias Mutex<Value> = Coffer.Mutex<Value>
+#endif
+
 /// The first key for every store.
 private let oneKey: @Sendable (String) throws -> StoreKey = { _ in
     .raw([UInt8](repeating: 1, count: 32))
