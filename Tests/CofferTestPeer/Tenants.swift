@@ -8,7 +8,7 @@ import Synchronization
 private typealias Mutex<Value> = Coffer.Mutex<Value>
 #endif
 
-/// The first key for every store.
+/// Gives every store the same key.
 private let oneKey: @Sendable (String) throws -> StoreKey = { _ in
     .raw([UInt8](repeating: 1, count: 32))
 }
@@ -192,7 +192,8 @@ private final class Crowd: Sendable {
     }
 }
 
-/// What the process holds now; zeros where the system has no `/proc`.
+/// The memory, threads and file descriptors of this process at one moment. They are 0 on a system
+/// without `/proc`.
 private struct ProcessFigures: CustomStringConvertible {
     let residentByteCount: Int
     let threadCount: Int

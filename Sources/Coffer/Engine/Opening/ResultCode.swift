@@ -201,3 +201,8 @@ private struct Meaning {
     /// The system's answers to a user who may not make or change a file there.
     private static let notAllowed = [EPERM, EACCES, EROFS]
 }
+
+extension StoreError {
+    /// Whether the engine could not open or make a file (SQLITE_CANTOPEN).
+    var isCannotOpen: Bool { resultCode.map { $0 & 0xff } == SQLITE_CANTOPEN }
+}

@@ -236,30 +236,7 @@ private func giveKey(
     } else if let integers = cursor.pointee.integers {
         sqlite3_result_int64(context, integers[index])
     } else {
-        cursor.pointee.list?._withUnsafeGuaranteedRef { give($0.values[index], context) }
+        cursor.pointee.list?._withUnsafeGuaranteedRef { $0.values[index].setResult(of: context) }
     }
     return SQLITE_OK
-}
-
-@inline(never)
-private func give(_ value: Value, _ context: OpaquePointer) {
-    switch value {
-    case .null: sqlite3_result_null(context)
-    case .integer(let integer): sqlite3_result_int64(context, integer)
-    case .real(let real): sqlite3_result_double(context, real)
-    case .text(var text):
-        text.withUTF8 { bytes in
-            bytes.withMemoryRebound(to: CChar.self) { bytes in
-                sqlite3_result_text64(
-                    context, bytes.baseAddress ?? emptyText, UInt64(bytes.count),
-                    coffer_transient(), UInt8(SQLITE_UTF8))
-            }
-        }
-    case .blob(let data):
-        guard !data.isEmpty else { return sqlite3_result_zeroblob(context, 0) }
-        data.withUnsafeBytes { bytes in
-            sqlite3_result_blob64(
-                context, bytes.baseAddress, UInt64(bytes.count), coffer_transient())
-        }
-    }
 }

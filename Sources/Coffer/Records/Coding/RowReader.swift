@@ -20,23 +20,15 @@ final class RowReader {
     /// - Parameters:
     ///   - positions: Which columns of the table's plan the rows have; all of them if it is empty.
     ///   - offset: How many columns of another table each row has before them.
+    /// - Throws: As `RecordTable.makeDecoder(of:after:leavesLazy:stored:_:)`.
     init(
         _ table: RecordTable, _ connection: Connection, columns positions: [Int] = [],
         after offset: Int = 0
     ) throws(StoreError) {
         let plan = table.plan
         let positions = positions.isEmpty ? Array(plan.columns.indices) : positions
-        // A property may read as a date what its record reads as a number.
-        let since2001 =
-            plan.hasDates ? table.since2001 : try plan.columnsFrom2001(connection)
-        // Empty names hide the other table's columns from the decoder, because no column has one.
-        let names =
-            Array(repeating: "", count: offset) + positions.map { plan.columns[$0].name }
-        decoder = RowDecoder(
-            plan, names: names, key: table.decoder.key, leavesLazy: true,
-            since2001: ColumnSet(
-                positions.indices.filter { since2001.contains(Int32(positions[$0])) }
-                    .map { $0 + offset }))
+        decoder = try table.makeDecoder(
+            of: positions, after: offset, leavesLazy: true, connection)
         self.positions = positions
         let selected = plan.selectedColumns
         selectedColumns = positions.map { selected[$0] }.joined(separator: ", ")

@@ -10,22 +10,14 @@ final class PartialRows {
     /// The SQL of the columns.
     fileprivate let columns: String
 
-    /// - Throws: `.mismatch` if the file does not tell from when dates count; errors of reading the
-    ///   schema.
+    /// - Throws: As `RecordTable.makeDecoder(of:after:leavesLazy:stored:_:)`.
     fileprivate init(
         _ table: RecordTable, _ positions: [Int]?, _ stored: StoredProperties?,
         _ connection: Connection
     ) throws(StoreError) {
         let plan = table.plan
-        // The other type may read as a date what is none in this one.
-        let since2001 =
-            plan.hasDates ? table.since2001 : try plan.columnsFrom2001(connection)
         let chosen = positions ?? Array(plan.columns.indices)
-        decoder = RowDecoder(
-            plan, names: chosen.map { plan.columns[$0].name }, key: table.decoder.key,
-            stored: stored,
-            since2001: ColumnSet(
-                chosen.indices.filter { since2001.contains(Int32(chosen[$0])) }))
+        decoder = try table.makeDecoder(of: chosen, stored: stored, connection)
         decoder.otherNames = Set(plan.columns.map(\.name)).subtracting(decoder.names)
         self.positions = positions
         columns = chosen.map { plan.qualifiedColumns[$0] }.joined(separator: ", ")
@@ -40,13 +32,16 @@ extension RecordTable {
         // An index over fewer columns may lead to other rows of these.
         let isAnyRows = query.maximumCount != nil && query.order.isEmpty
         let id = ObjectIdentifier(type)
+        let all: PartialRows
         if !isAnyRows, let rows = try partialRows(type, connection) {
             if let found = try fetch(query, as: type, rows, connection) { return found }
             // It asks a row for more than it asked the first rows for.
-            partialRows[id] = try PartialRows(self, nil, nil, connection)
+            all = try PartialRows(self, nil, nil, connection)
+            partialRows[id] = all
+        } else {
+            all = try PartialRows(self, nil, nil, connection)
+            all.decoder.askedNames = []
         }
-        let all = try PartialRows(self, nil, nil, connection)
-        all.decoder.askedNames = []
         // Nothing is missed where all columns are selected.
         let found = try fetch(query, as: type, all, connection) ?? []
         if partialRows[id] == nil, !found.isEmpty {

@@ -91,13 +91,7 @@ extension RecordTable {
         var positions = stored.properties.map { Int($0.column) }
         // Errors name the row by this key, which is the row id and costs nothing to read.
         if let rowID = plan.rowIDPosition { positions.append(rowID) }
-        // A type of the key path may read as a date what the record reads as a number.
-        let since2001 = plan.hasDates ? since2001 : try plan.columnsFrom2001(connection)
-        let decoder = RowDecoder(
-            plan, names: positions.map { plan.columns[$0].name }, key: self.decoder.key,
-            leavesLazy: true, stored: stored,
-            since2001: ColumnSet(
-                positions.indices.filter { since2001.contains(Int32(positions[$0])) }))
+        let decoder = try makeDecoder(of: positions, leavesLazy: true, stored: stored, connection)
         let selected = plan.selectedColumns
         let names = positions.map { selected[$0] }.joined(separator: ", ")
         return (decoder, query.select(names, plan))

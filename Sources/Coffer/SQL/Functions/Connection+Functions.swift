@@ -175,7 +175,7 @@ extension Handle {
         _ context: OpaquePointer, _ work: () throws -> Value
     ) {
         do {
-            try inCallback { Self.setResult(of: context, try work().bindable()) }
+            try inCallback { try work().bindable().setResult(of: context) }
         } catch {
             fail(context, error)
         }
@@ -206,29 +206,6 @@ extension Handle {
         }
         if (error as? StoreError)?.code == .damaged {
             sqlite3_result_error_code(context, SQLITE_CORRUPT)
-        }
-    }
-
-    private static func setResult(of context: OpaquePointer, _ value: Value) {
-        switch value {
-        case .null: sqlite3_result_null(context)
-        case .integer(let integer): sqlite3_result_int64(context, integer)
-        case .real(let real): sqlite3_result_double(context, real)
-        case .text(var text):
-            text.withUTF8 { bytes in
-                bytes.withMemoryRebound(to: CChar.self) {
-                    // A null pointer would be NULL.
-                    sqlite3_result_text64(
-                        context, $0.baseAddress ?? emptyText, UInt64($0.count),
-                        coffer_transient(), UInt8(SQLITE_UTF8))
-                }
-            }
-        case .blob(let data):
-            guard !data.isEmpty else { return sqlite3_result_zeroblob(context, 0) }
-            data.withUnsafeBytes {
-                sqlite3_result_blob64(
-                    context, $0.baseAddress, UInt64($0.count), coffer_transient())
-            }
         }
     }
 }

@@ -34,14 +34,17 @@ extension PoolRoster {
     mutating func begin(_ file: File, _ caller: Caller) -> [Step] {
         let id = number()
         entries[id] = Entry(file: file, identity: file.identity)
-        attach(id, file)
+        attach(id, file.location, file.identity)
         wait(caller, on: file, for: id)
         return [.fetchKey(id, path: file.given)]
     }
 
-    mutating func attach(_ id: Int, _ file: File) {
-        idByPath[file.location.path] = id
-        if let identity = file.identity { idByIdentity[identity] = id }
+    /// Lets later callers of this path, and of this file by another name, find the store.
+    mutating func attach(
+        _ id: Int, _ location: FileLocation, _ identity: FileLocation.Identity?
+    ) {
+        idByPath[location.path] = id
+        if let identity { idByIdentity[identity] = id }
     }
 
     /// Whether the path leads to the file that the store has open.
@@ -52,7 +55,9 @@ extension PoolRoster {
         return entry.identity == identity && entry.file.location.path == file.location.path
     }
 
-    /// Closes an idle store whose file is no longer at its path, for the file that is there now.
+    /// Answers a caller whose path leads to another file than the store found by it has open. An
+    /// idle store is closed, and then the caller's file is opened. For a store in use the caller
+    /// gets `.alreadyOpen`.
     mutating func askForReplaced(
         _ id: Int, _ store: Store, _ file: File, _ caller: Caller
     ) -> [Step] {

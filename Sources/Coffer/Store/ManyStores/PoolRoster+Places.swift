@@ -96,12 +96,9 @@ extension PoolRoster {
     /// SQLite tries to read a journal that it could not make, and then tells of a missing file
     /// instead of the limit. The code alone does not tell, so such a store is tried again once.
     private static func isRefusal(_ error: StoreError, isFirst: Bool) -> Bool {
-        let isUnclear = error.code == .io && error.resultCode.map { $0 & 0xff } == cannotOpenCode
+        let isUnclear = error.code == .io && error.isCannotOpen
         return error.code == .tooManyFiles || (isFirst && isUnclear)
     }
-
-    /// SQLITE_CANTOPEN. See <https://www.sqlite.org/rescode.html#cantopen>.
-    private static var cannotOpenCode: Int32 { 14 }
 
     /// Notes the file that the store has open, which may be another one than when it was asked for.
     mutating func setIdentity(of id: Int, _ store: Store) {
@@ -178,7 +175,7 @@ extension PoolRoster {
             let file = callers[last]?.file
         else { return forget(id) + fill() }
         detach(id)
-        attach(id, File(given: "", location: entry.file.location, identity: file.identity))
+        attach(id, entry.file.location, file.identity)
         entries[id]?.identity = file.identity
         entries[id]?.phase = .fetching(nil)
         return settle(id, nil) + [.fetchKey(id, path: entry.file.given)] + fill()

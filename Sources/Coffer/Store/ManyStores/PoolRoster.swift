@@ -118,7 +118,7 @@ struct PoolRoster {
 
     // MARK: Facts
 
-    /// What metrics and statistics tell.
+    /// The numbers of one moment, for the metrics and the statistics of the pool.
     struct Facts: Sendable {
         var openStoreCount = 0
         var pinnedStoreCount = 0

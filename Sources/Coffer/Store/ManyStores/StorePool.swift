@@ -227,7 +227,8 @@ public final class StorePool: Sendable {
         change { $0.leave(lease, isFailed: isFailed, now: .now) }
     }
 
-    /// What the pool does at this moment, and what it has done.
+    /// The stores that are open at this moment, the uses that wait, and the totals since the pool
+    /// was made.
     public var statistics: StorePoolStatistics {
         let facts = state.withLock { $0.roster.facts }
         return StorePoolStatistics(
@@ -317,7 +318,11 @@ public final class StorePool: Sendable {
         if let failure { throw failure }
     }
 
-    static var closed: StoreError { StoreError(.closed, "the pool of stores was closed") }
+    static var closed: StoreError {
+        StoreError(
+            .closed, "the pool of stores was closed",
+            hint: "Use no store after close(), or make another pool.")
+    }
 
     static var inUse: StoreError {
         StoreError(

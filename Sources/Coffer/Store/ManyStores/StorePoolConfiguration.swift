@@ -34,7 +34,8 @@ extension StorePool {
         /// default.
         public var waitTimeout: Duration = .seconds(30)
 
-        /// What to do about the existence of a file.
+        /// Whether a missing file is made, and whether an existing one is opened;
+        /// ``OpenMode/createIfMissing`` by default.
         public var mode = OpenMode.createIfMissing
 
         /// How to open each store. Unlike a store by itself, it has one reader, and its metrics

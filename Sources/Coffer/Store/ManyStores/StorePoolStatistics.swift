@@ -1,6 +1,6 @@
 import Metrics
 
-/// What a pool does at one moment, and what it has done since it was made.
+/// The state of a pool at one moment, and its totals since it was made.
 public struct StorePoolStatistics: Sendable, Hashable {
     /// Stores that are open, that are opening or that are closing.
     public let openStoreCount: Int
@@ -10,10 +10,10 @@ public struct StorePoolStatistics: Sendable, Hashable {
     public let maximumOpenStoreCount: Int
     /// Uses that wait for a key, a place or an opening.
     public let waitingUseCount: Int
-    /// What the pool has done.
+    /// The totals since the pool was made.
     public let counts: Counts
 
-    /// What a pool has done since it was made.
+    /// The totals of a pool since it was made. They never fall.
     public struct Counts: Sendable, Hashable {
         /// Uses that got their store.
         public internal(set) var useCount = 0
