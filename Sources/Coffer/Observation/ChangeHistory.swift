@@ -180,23 +180,25 @@ struct ChangeHistory {
                 arguments: [.integer(token.position), .integer(Int64(maximumCount))]),
             isReadOnly: true)
         var last = token.position
-        var tables: [SQLText: KeyedTable?] = [:]
+        var numbers: [SQLText: Int] = [:]
+        var tables: [(name: String, table: KeyedTable?)] = []
         var marks = RowMarks()
         for row in rows {
             last = try row.read("n")
             let name = try row.read("tbl", as: String.self)
             guard let mark = ChangeTriggers.Mark(rawValue: try row.read("kind")) else { continue }
-            if tables[SQLText(name)] == nil {
-                tables[SQLText(name)] = .some(try KeyedTable(name, connection))
+            let number = numbers[SQLText(name), default: tables.count]
+            if number == tables.count {
+                numbers[SQLText(name)] = number
+                tables.append((name, try KeyedTable(name, connection)))
             }
             // No column of a key is NULL.
             let key = Array(row.values.dropFirst(3).prefix { $0 != .null })
-            marks.add(mark, RowMarks.Row(table: name, key: key))
+            marks.add(mark, RowMarks.Row(table: number, key: RowMarks.Key(key)))
         }
         let known = tables
-        let changes = try marks.changes { row throws(StoreError) in
-            guard let table = known[SQLText(row.table)] ?? nil else { return false }
-            return try table.hasRow(row.key, connection)
+        let changes = try marks.changes(named: { known[$0].name }) { row throws(StoreError) in
+            try known[row.table].table?.hasRow(row.key.values, connection) ?? false
         }
         return ChangeBatch(
             changes: changes, next: ChangeToken(history: history, position: last),

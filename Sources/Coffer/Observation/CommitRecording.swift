@@ -4,13 +4,22 @@
 /// error for which SQLite ends the whole transaction fails the write as well.
 final class CommitRecording: CommitRecorder, TouchObserver {
     private let connection: Connection
+    /// The handle that is observed; a change of the key gives the connection another one.
+    private let handle: Handle?
     /// The number of loops at the start of the transaction; later loops have a greater one.
     let generation: Int
     /// Tables that statements may have written to.
     private(set) var writes = TableSet()
     private var followed = RowRecorder.Followed()
-    /// Tables in which REPLACE may have deleted rows without a trigger firing.
-    private var replaced: Set<SQLText> = []
+    /// Tables of which rows may have changed that neither a trigger nor a report tells, in lower
+    /// case.
+    private var untold: Set<SQLText> = []
+    /// The tables that had triggers when the transaction began.
+    private var triggeredAtStart: Set<Int> = []
+    private var log = RowLog()
+    private var hook: UpdateHook?
+    /// The statement that has begun last, and the number of log entries before it.
+    private var last: (statement: Statement, footprint: StatementFootprint, start: Int)?
     private let wanted: Set<SQLText>
     /// Why something could not be recorded.
     private(set) var failure: StoreError?
@@ -32,13 +41,40 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     ///   - generation: The number of loops that observe by now.
     init(_ connection: Connection, wanted: Set<SQLText>, generation: Int) {
         self.connection = connection
+        handle = connection.handle
         self.generation = generation
         self.wanted = wanted
         attempt { () throws(StoreError) in
             schemaVersion = try connection.current().schemaVersion()
             followed = try RowRecorder(connection).install(wanted)
+            triggeredAtStart = followed.triggered
         }
-        connection.handle?.touchObserver = self
+        installHook()
+        handle?.touchObserver = self
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Begins to log the rows that the update hook tells.
+    private func installHook() {
+        guard let handle, followed.tables.contains(where: { $0.rowID != nil }) else { return }
+        let hook = UpdateHook(tables: followed.tables.map(\.name)) {
+            [unowned self] operation, table, row in
+            guard !followed.triggered.contains(table) else { return }
+            let mark: ChangeTriggers.Mark =
+                switch operation {
+                case .insert: .inserted
+                case .update: .updated
+                case .delete: .deleted
+                }
+            // The verb that deletes the row reports its key.
+            if mark == .deleted, !followed.tables[table].isKeyedByRowID { return }
+            log.append(.row(mark, table: table, row))
+        }
+        hook.install(on: handle)
+        self.hook = hook
     }
 
     /// Completes `writes` and `result`, right before COMMIT, and stops observing the connection.
@@ -48,13 +84,14 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     func finish() {
         stop()
         attempt { () throws(StoreError) in
-            if let rows = try RowRecorder(connection).take(followed.tables) {
+            try resolve()
+            if let rows = try RowRecorder(connection).take(followed, log) {
                 result.rows = rows
                 for row in rows { writes.insert(row.table.asciiLowercased) }
             } else {
                 result.rescans[nil] = .tooManyRows
             }
-            for table in replaced { result.rescans[table] = .unknown }
+            for table in untold { result.rescans[table] = .unknown }
             if !writes.isEmpty {
                 for table in followed.refused { result.rescans[table] = .unknown }
             }
@@ -74,8 +111,14 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     /// Stops observing the statements of the connection. Does nothing if another recording observes
     /// them.
     func stop() {
-        if let handle = connection.handle, handle.touchObserver === self {
-            handle.touchObserver = nil
+        last = nil
+        guard let handle else { return }
+        if handle.touchObserver === self { handle.touchObserver = nil }
+        guard let hook, !handle.isClosed else { return }
+        self.hook = nil
+        if !hook.remove(from: handle) {
+            failure =
+                failure ?? StoreError(.unsupported, "the program has replaced the update hook")
         }
     }
 
@@ -94,30 +137,155 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         guard !statement.isReadOnly, !statement.changesSchema else { return }
         attempt { () throws(StoreError) in
             let footprint = try statement.footprint(on: connection)
-            writes.formUnion(footprint.writes)
-            guard footprint.mentionsReplace else { return }
-            for table in followed.tables where table.hasHiddenUniqueKeys {
-                let name = table.name.asciiLowercased
-                if footprint.writes.intersects(TableSet([name])) {
-                    replaced.insert(SQLText(name))
-                }
+            // The statement of a loop that writes rows is looked at once.
+            if last?.statement !== statement || last?.footprint !== footprint {
+                writes.formUnion(footprint.writes)
+                try prepare(for: statement, footprint)
+            } else {
+                try resolveDeletions(of: footprint)
+            }
+            last = (statement, footprint, log.count)
+        }
+    }
+
+    /// Sees to it that each row is told that the statement changes in a followed table.
+    ///
+    /// - Throws: Errors of reading and of making triggers.
+    private func prepare(
+        for statement: Statement, _ footprint: StatementFootprint
+    ) throws(StoreError) {
+        for number in followed.tables.indices {
+            let table = followed.tables[number]
+            let name = table.lowercasedName
+            guard
+                footprint.writesUnknownTable || footprint.writes.names.contains(name)
+                    || footprint.rowChanges(of: name) != RowChanges()
+            else { continue }
+            if !followed.triggered.contains(number), !table.isTold(of: statement, footprint) {
+                try addTriggers(number)
+            }
+            if followed.triggered.contains(number), footprint.mentionsReplace,
+                table.hasHiddenUniqueKeys
+            {
+                untold.insert(name)
             }
         }
+        try resolveDeletions(of: footprint)
+    }
+
+    private func addTriggers(_ table: Int) throws(StoreError) {
+        // The key of a row that a trigger sees deleted could not be read any more.
+        try resolve()
+        try silently { () throws(StoreError) in
+            try RowRecorder(connection).addTriggers(table, to: &followed)
+        }
+        log.append(.triggers(table: table))
+    }
+
+    /// Reads the keys of changed rows whose row id is not the key, while they can be read.
+    private func resolve() throws(StoreError) {
+        let tables = followed.tables
+        try silently { () throws(StoreError) in
+            let lost = try log.resolve { table, row throws(StoreError) in
+                try tables[table].key(ofRow: row, connection)
+            }
+            for table in lost { untold.insert(tables[table].lowercasedName) }
+        }
+    }
+
+    /// Reads the keys of changed rows before a statement may delete such rows.
+    private func resolveDeletions(of footprint: StatementFootprint) throws(StoreError) {
+        guard followed.tables.contains(where: { $0.rowID != nil && !$0.isKeyedByRowID }) else {
+            return
+        }
+        let deletes = followed.tables.contains {
+            !$0.isKeyedByRowID && footprint.rowChanges(of: $0.lowercasedName).deletes
+        }
+        if deletes { try resolve() }
+    }
+
+    /// Runs statements of its own, which change no followed row.
+    private func silently<T>(_ work: () throws(StoreError) -> T) throws(StoreError) -> T {
+        let observer = handle?.touchObserver
+        handle?.touchObserver = nil
+        defer { handle?.touchObserver = observer }
+        return try work()
     }
 
     func willWrite(_ cell: BlobCell, on connection: Connection) {
         guard cell.schema.asciiLowercased == "main" else { return }
         let name = cell.table.asciiLowercased
         writes.insert(name)
-        let followed = followed.tables.first {
-            SQLText($0.name.asciiLowercased) == SQLText(name)
+        let number = followed.tables.firstIndex { $0.lowercasedName == SQLText(name) }
+        guard let number else { return }
+        guard followed.triggered.contains(number) else {
+            log.append(.row(.updated, table: number, cell.row))
+            return
         }
-        guard let table = followed else { return }
-        let handle = connection.handle
-        handle?.touchObserver = nil
-        defer { handle?.touchObserver = self }
         attempt { () throws(StoreError) in
-            try RowRecorder(connection).note(row: cell.row, of: table)
+            try silently { () throws(StoreError) in
+                try RowRecorder(connection).note(row: cell.row, of: followed.tables[number])
+            }
         }
+    }
+
+    // MARK: Reports
+
+    func wantedKey(of table: String) -> [String]? {
+        number(of: table).map { followed.tables[$0].key }
+    }
+
+    func didChange(_ change: ReportedChange) {
+        guard let number = number(of: change.table) else { return }
+        let mark: ChangeTriggers.Mark =
+            switch change.kind {
+            case .insertion: .inserted
+            case .update: .updated
+            case .deletion: .deleted
+            }
+        // The hook has told of it.
+        if mark != .deleted, followed.tables[number].rowID != nil { return }
+        log.append(.key(mark, table: number, change.key))
+    }
+
+    /// The number of a table whose rows are identified by what verbs report.
+    private func number(of name: String) -> Int? {
+        followed.tables.indices.first { number in
+            let table = followed.tables[number]
+            return !table.isKeyedByRowID && !followed.triggered.contains(number)
+                && (SQLText(table.name) == SQLText(name)
+                    || table.lowercasedName == SQLText(name.asciiLowercased))
+        }
+    }
+
+    // MARK: Undone changes
+
+    func didFail(_ statement: Statement, violatesConstraint: Bool) {
+        guard let last, last.statement === statement else {
+            // Another statement has begun meanwhile: the log cannot tell whose its rows are.
+            return doubt(from: 0)
+        }
+        guard log.count > last.start || log.isFull else { return }
+        // SQLite undoes the rows of a statement that violates a constraint. Another failure may
+        // leave some of them: SQLite keeps no journal for a statement that cannot violate one.
+        if violatesConstraint { log.undo(to: last.start) } else { doubt(from: last.start) }
+    }
+
+    /// Notes that entries of the log may have been undone.
+    private func doubt(from start: Int) {
+        for table in log.tables(from: start) {
+            untold.insert(followed.tables[table].lowercasedName)
+        }
+    }
+
+    var undoPoint: Int { log.count }
+
+    func didUndo(to point: Int) {
+        log.undo(to: point)
+        last = nil
+        // SQLite has removed the triggers that were made since then.
+        var triggered = triggeredAtStart
+        for case .triggers(let table) in log.entries { triggered.insert(table) }
+        followed.triggered = triggered
     }
 }

@@ -1,7 +1,8 @@
-/// A table whose changed rows can be identified by key: what its triggers must know.
+/// A table whose changed rows can be identified by key: what recording them must know.
 struct KeyedTable: Equatable {
     /// The name as the schema has it.
     let name: String
+    let lowercasedName: SQLText
     /// The columns that identify a row in events, quoted: those of the primary key if none of them
     /// can be NULL, otherwise a name of the row id.
     let key: [String]
@@ -13,6 +14,14 @@ struct KeyedTable: Equatable {
     /// Whether there is a partial unique index, or one on an expression. The row that REPLACE would
     /// delete because of it cannot be found beforehand.
     let hasHiddenUniqueKeys: Bool
+    /// The columns whose change makes another row of a row, in lower case of ASCII; `rowid` stands
+    /// for every name of the row id.
+    let identifyingColumns: Set<SQLText>
+    /// Whether all changes of its rows are those of statements on the table: it is no part of a
+    /// virtual table, and no constraint of its own replaces rows or keeps a half of a statement.
+    let isPlain: Bool
+    /// Whether the primary key's own index compares its columns byte by byte.
+    let comparesBytes: Bool
 
     struct UniqueColumn: Equatable {
         let column: String
@@ -36,14 +45,20 @@ struct KeyedTable: Equatable {
     init?(_ name: String, _ connection: Connection) throws(StoreError) {
         let found = try connection.firstRow(
             """
-            SELECT name, rootpage, type FROM main.sqlite_master
+            SELECT name, rootpage, type, sql FROM main.sqlite_master
             WHERE type IN ('table', 'view') AND name = \(name) COLLATE NOCASE
             """, isReadOnly: true)
         guard let found else { return nil }
-        self.name = try found.read("name")
+        let name = try found.read("name", as: String.self)
+        self.name = name
+        lowercasedName = SQLText(name.asciiLowercased)
         guard try found.read("rootpage", as: Int?.self) ?? 0 > 0 else {
             throw Self.unsupported("\(name) is a view or a virtual table")
         }
+        // The text of a conflict clause: see https://www.sqlite.org/lang_conflict.html.
+        let sql = try found.read("sql", as: String?.self) ?? ""
+        let isPart = try Self.isPartOfVirtualTable(name, connection)
+        isPlain = !isPart && !sql.asciiLowercased.contains("conflict")
         let columns = try Self.columns(of: self.name, connection)
         let indexes = try Self.uniqueIndexes(of: self.name, columns, connection)
         uniqueKeys = indexes.compactMap(\.columns)
@@ -52,6 +67,10 @@ struct KeyedTable: Equatable {
         let index = indexes.first(where: \.isPrimaryKey)
         rowID = try index?.hasRowIDs == false ? nil : Self.rowIDName(of: self.name, columns)
         let primaryKey = columns.filter { $0.keyRank > 0 }.sorted { $0.keyRank < $1.keyRank }
+        identifyingColumns = Set(primaryKey.map { SQLText($0.name.asciiLowercased) })
+            .union([SQLText("rowid")])
+        comparesBytes =
+            index?.columns?.allSatisfy { $0.collation.asciiLowercased == "\"binary\"" } ?? true
         // In a WITHOUT ROWID table they are NOT NULL, whether declared so or not.
         let hasNulls = rowID != nil && !primaryKey.allSatisfy(\.isNotNull)
         guard index == nil || hasNulls, let rowID else {
@@ -69,6 +88,38 @@ struct KeyedTable: Equatable {
         StoreError(
             .unsupported, "changed rows cannot be identified: \(reason)",
             hint: "Observe a value that is read from the table instead.")
+    }
+}
+
+// MARK: Reports without triggers
+
+extension KeyedTable {
+    /// Whether the update hook, and the verbs that report their rows, tell of every row of the
+    /// table that a statement changes.
+    func isTold(of statement: Statement, _ footprint: StatementFootprint) -> Bool {
+        let changes = footprint.rowChanges(of: lowercasedName)
+        guard isPlain, !footprint.writesUnknownTable, !footprint.mentionsReplace,
+            !changes.isSilent
+        else { return false }
+        let isAlone = !footprint.hasNestedPrograms
+        guard !footprint.mentionsFail || statement.changesOneRow && isAlone else { return false }
+        let isReported = statement.reportedChange != nil
+        // The hook tells of tables with row ids only.
+        guard rowID != nil else { return isReported && isAlone && comparesBytes }
+        guard changes.updatedColumns.isDisjoint(with: identifyingColumns) else { return false }
+        // A deleted row has no key that could be read.
+        return !changes.deletes || isKeyedByRowID || isReported && isAlone
+    }
+
+    /// The key of the row with a row id; `nil` if there is no such row.
+    ///
+    /// - Throws: Errors of the query.
+    func key(ofRow row: Int64, _ connection: Connection) throws(StoreError) -> [Value]? {
+        guard let rowID, !isKeyedByRowID else { return [.integer(row)] }
+        let sql = SQL(
+            text: "SELECT \(key.joined(separator: ", ")) FROM main.\(try name.quotedIdentifier()) "
+                + "WHERE \(rowID) = ?", arguments: [.integer(row)])
+        return try connection.firstRow(sql, isReadOnly: true)?.values
     }
 }
 
@@ -142,6 +193,20 @@ extension KeyedTable {
                     hasRowIDs: terms.contains { $0["cid"] == .integer(-1) }, columns: unique))
         }
         return indexes
+    }
+
+    /// Whether a virtual table keeps its data in the table, which then has its name in front.
+    private static func isPartOfVirtualTable(
+        _ table: String, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let rows = try connection.rows(
+            "SELECT name FROM main.sqlite_master WHERE type = 'table' AND rootpage = 0",
+            isReadOnly: true)
+        for row in rows {
+            let name = try row.read("name", as: String.self)
+            if table.asciiLowercased.hasPrefix("\(name.asciiLowercased)_") { return true }
+        }
+        return false
     }
 
     private static func rowIDName(

@@ -11,44 +11,62 @@ struct RowMarks {
         var isTouched: Bool
     }
 
+    /// A row of a table, by the number that the caller has given the table.
     struct Row: Hashable {
-        private let name: SQLText
-        let key: [Value]
+        let table: Int
+        let key: Key
+    }
 
-        /// The table's name.
-        var table: String { name.text }
+    /// What identifies a row; an integer alone is compared faster than a list of values.
+    enum Key: Hashable {
+        case integer(Int64)
+        case values([Value])
 
-        init(table: String, key: [Value]) {
-            (name, self.key) = (SQLText(table), key)
+        init(_ values: [Value]) {
+            if case .integer(let integer)? = values.first, values.count == 1 {
+                self = .integer(integer)
+            } else {
+                self = .values(values)
+            }
+        }
+
+        var values: [Value] {
+            switch self {
+            case .integer(let integer): [.integer(integer)]
+            case .values(let values): values
+            }
         }
     }
 
-    private var order: [Row] = []
-    private var fates: [Row: Fate] = [:]
+    private var rows: [(row: Row, fate: Fate)] = []
+    private var positions: [Row: Int] = [:]
 
     mutating func add(_ mark: ChangeTriggers.Mark, _ row: Row) {
         let isTouch = mark != .threatened
-        guard var fate = fates[row] else {
-            order.append(row)
-            fates[row] = Fate(wasThere: mark != .inserted, last: mark, isTouched: isTouch)
+        let position = positions[row, default: rows.count]
+        guard position < rows.count else {
+            positions[row] = position
+            rows.append(
+                (row, Fate(wasThere: mark != .inserted, last: mark, isTouched: isTouch)))
             return
         }
-        fate.last = mark
-        fate.isTouched = fate.isTouched || isTouch
-        fates[row] = fate
+        rows[position].fate.last = mark
+        if isTouch { rows[position].fate.isTouched = true }
     }
 
     /// What happened to each row from the first mark to the last, in the order of the rows' first
     /// marks. Rows that are as before, or that were only threatened, are not listed.
     ///
-    /// - Parameter exists: Whether a row exists now; called for rows whose marks do not show it.
+    /// - Parameters:
+    ///   - name: The name of a table, by its number.
+    ///   - exists: Whether a row exists now; called for rows whose marks do not show it.
     /// - Throws: What `exists` throws.
     func changes(
-        exists: (Row) throws(StoreError) -> Bool
+        named name: (Int) -> String, exists: (Row) throws(StoreError) -> Bool
     ) throws(StoreError) -> [ChangedRow] {
         var changes: [ChangedRow] = []
-        for row in order {
-            guard let fate = fates[row] else { continue }
+        changes.reserveCapacity(rows.count)
+        for (row, fate) in rows {
             let isThere =
                 switch fate.last {
                 case .threatened: try exists(row)
@@ -63,7 +81,8 @@ struct RowMarks {
                 case (false, false): nil
                 }
             if let kind {
-                changes.append(ChangedRow(table: row.table, key: row.key, kind: kind))
+                changes.append(
+                    ChangedRow(table: name(row.table), key: row.key.values, kind: kind))
             }
         }
         return changes

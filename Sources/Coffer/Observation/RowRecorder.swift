@@ -1,4 +1,8 @@
-/// Records which rows of followed tables change, on the writer of a store.
+/// Records which rows of followed tables change, on the writer of a store, by triggers.
+///
+/// Triggers cost a write several times its own time, so a table gets them only when a statement
+/// changes rows of which nothing else tells: see `KeyedTable.isTold(of:_:)`. It then keeps them
+/// while somebody follows it.
 ///
 /// Its table and triggers are temporary: no other connection sees them, and they vanish with the
 /// connection. The table is emptied at the end of each transaction.
@@ -19,33 +23,47 @@ struct RowRecorder {
     struct Followed {
         var tables: [KeyedTable] = []
         var refused: Set<SQLText> = []
+        /// The numbers of the tables that have triggers.
+        var triggered: Set<Int> = []
     }
 
-    /// The tables for which the connection has triggers.
+    /// The tables that are followed on the connection, as the schema has them.
     private final class Installed {
         let wanted: Set<SQLText>
+        let needed: Set<SQLText>
         let followed: Followed
 
-        init(wanted: Set<SQLText>, followed: Followed) {
+        init(wanted: Set<SQLText>, needed: Set<SQLText>, followed: Followed) {
             self.wanted = wanted
+            self.needed = needed
             self.followed = followed
         }
     }
 
-    /// Creates triggers for the tables of these names, and removes all others, in the open
-    /// transaction. Does nothing if neither `wanted` nor the schema has changed since the last
-    /// call.
+    /// The names of the tables that need triggers, as long as somebody follows them.
+    private final class Needed {
+        var names: Set<SQLText> = []
+    }
+
+    /// Creates triggers for those of these tables that need them, and removes all others, in the
+    /// open transaction. Does nothing if neither the tables nor the schema have changed since the
+    /// last call.
     ///
     /// Called at the start of each transaction. After a rollback of the transaction that created
     /// the triggers, the next call creates them again.
     ///
     /// - Parameter wanted: Names in lower case of ASCII. Names without a table are left out.
-    /// - Returns: The tables with triggers, and the names of those whose changed rows cannot be
-    ///   identified.
+    /// - Returns: The tables, which of them have triggers, and the names of those whose changed
+    ///   rows cannot be identified.
     /// - Throws: Errors of reading or changing the schema.
     func install(_ wanted: Set<SQLText>) throws(StoreError) -> Followed {
         let id = ObjectIdentifier(Installed.self)
-        if let known = try connection.attachment(id) as? Installed, known.wanted == wanted {
+        let needed = connection.handle?.attachment { Needed() }
+        needed?.names.formIntersection(wanted)
+        let names = needed?.names ?? []
+        if let known = try connection.attachment(id) as? Installed, known.wanted == wanted,
+            known.needed == names
+        {
             return known.followed
         }
         var followed = Followed()
@@ -60,9 +78,26 @@ struct RowRecorder {
                 followed.refused.insert(SQLText(name))
             }
         }
-        try replaceTriggers(for: followed.tables)
-        connection.attach(Installed(wanted: wanted, followed: followed), as: id)
+        followed.triggered = Set(
+            followed.tables.indices.filter {
+                names.contains(followed.tables[$0].lowercasedName)
+            })
+        try replaceTriggers(for: followed.triggered.map { followed.tables[$0] })
+        connection.attach(
+            Installed(wanted: wanted, needed: names, followed: followed), as: id)
         return followed
+    }
+
+    /// Creates the triggers of one more table, in the open transaction, and notes that it needs
+    /// them from now on.
+    ///
+    /// - Throws: Errors of changing the schema.
+    func addTriggers(_ table: Int, to followed: inout Followed) throws(StoreError) {
+        let wanted = followed.triggered.union([table])
+        try replaceTriggers(for: wanted.map { followed.tables[$0] })
+        followed.triggered = wanted
+        let needed = connection.handle?.attachment { Needed() }
+        needed?.names.insert(followed.tables[table].lowercasedName)
     }
 
     private func replaceTriggers(for tables: [KeyedTable]) throws(StoreError) {
@@ -114,33 +149,57 @@ struct RowRecorder {
 
     /// Takes the rows recorded in the open transaction, and empties the table that records them.
     ///
-    /// - Parameter tables: The tables with triggers; empty for an empty result.
+    /// - Parameters:
+    ///   - followed: The tables.
+    ///   - log: What was reported before the tables had triggers, by row id only where that is the
+    ///     key.
     /// - Returns: What happened to each row, once; `nil` if 10 000 or more entries were recorded.
     /// - Throws: Errors of reading the records and the table.
-    func take(_ tables: [KeyedTable]) throws(StoreError) -> [ChangedRow]? {
-        guard !tables.isEmpty else { return [] }
+    func take(_ followed: Followed, _ log: RowLog) throws(StoreError) -> [ChangedRow]? {
+        let tables = followed.tables
+        var marks = RowMarks()
+        for entry in log.entries {
+            switch entry {
+            case .row(let mark, let table, let row):
+                marks.add(mark, RowMarks.Row(table: table, key: .integer(row)))
+            case .key(let mark, let table, let key):
+                marks.add(mark, RowMarks.Row(table: table, key: RowMarks.Key(key)))
+            case .triggers: break
+            }
+        }
+        let count = try takeRecorded(followed, into: &marks)
+        guard !log.isFull, log.count + count < Self.maximumRowCount else { return nil }
+        return try marks.changes(named: { tables[$0].name }) { row throws(StoreError) in
+            try tables[row.table].hasRow(row.key.values, connection)
+        }
+    }
+
+    /// Adds what the triggers have recorded, and empties their table; returns how much it was.
+    private func takeRecorded(
+        _ followed: Followed, into marks: inout RowMarks
+    ) throws(StoreError) -> Int {
+        guard !followed.triggered.isEmpty else { return 0 }
+        let tables = followed.tables
         let columns = ChangeTriggers.keyColumns.prefix(tables.map(\.key.count).max() ?? 1)
         let rows = try connection.rows(
             SQL(
                 text: "SELECT tbl, kind, \(columns.joined(separator: ", ")) "
                     + "FROM temp.\(Self.quotedTable) ORDER BY n"), isReadOnly: true)
-        guard !rows.isEmpty else { return [] }
+        guard !rows.isEmpty else { return 0 }
         try connection.perform(SQL(text: "DELETE FROM temp.\(Self.quotedTable)"))
-        guard rows.count < Self.maximumRowCount else { return nil }
-        let known = Dictionary(tables.map { (SQLText($0.name), $0) }) { first, _ in first }
-        var marks = RowMarks()
+        guard rows.count < Self.maximumRowCount else { return rows.count }
+        let numbers = Dictionary(
+            tables.indices.map { (SQLText(tables[$0].name), $0) }
+        ) { first, _ in first }
         for row in rows {
             let name = try row.read("tbl", as: String.self)
-            guard let table = known[SQLText(name)],
+            guard let table = numbers[SQLText(name)],
                 let mark = ChangeTriggers.Mark(rawValue: try row.read("kind"))
             else { continue }
-            let key = Array(row.values.dropFirst(2).prefix(table.key.count))
-            marks.add(mark, RowMarks.Row(table: name, key: key))
+            let key = Array(row.values.dropFirst(2).prefix(tables[table].key.count))
+            marks.add(mark, RowMarks.Row(table: table, key: RowMarks.Key(key)))
         }
-        return try marks.changes { row throws(StoreError) in
-            guard let table = known[SQLText(row.table)] else { return false }
-            return try table.hasRow(row.key, connection)
-        }
+        return rows.count
     }
 }
 

@@ -92,8 +92,10 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
             do {
                 while true {
                     try await observed.beginFetch()
+                    values.core.observation.widen(observed)
                     guard let (value, tables) = try await fetched() else { continue }
                     observed.endFetch(tables)
+                    values.core.observation.narrow(observed, to: tables)
                     if let last, let isSame = values.isSame, isSame(last, value) { continue }
                     if values.isSame != nil { last = value }
                     return value

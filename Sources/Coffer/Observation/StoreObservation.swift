@@ -8,19 +8,15 @@ import Synchronization
 /// an atomic.
 final class StoreObservation: CommitObserver {
     private struct State {
-        var reads: [ObjectIdentifier: ObservedRead] = [:]
-        var queues: [ObjectIdentifier: ChangeQueue] = [:]
+        var reads = ObserverIndex<ObservedRead>()
+        var queues = ObserverIndex<ChangeQueue>()
         /// The number of loops that have begun to observe.
         var generation = 0
         var closed: StoreError?
         /// Checks for commits of other processes, as long as somebody observes.
         var poll: Task<Void, Never>?
 
-        var isObserved: Bool { !reads.isEmpty || !queues.isEmpty }
-
-        var wanted: Set<SQLText> {
-            queues.values.reduce(into: []) { $0.formUnion($1.tables.names) }
-        }
+        var isObserved: Bool { reads.count + queues.count > 0 }
     }
 
     private let state = Mutex(State())
@@ -37,7 +33,7 @@ final class StoreObservation: CommitObserver {
 
     func add(_ read: ObservedRead, _ core: StoreCore) {
         add(core) {
-            $0.reads[ObjectIdentifier(read)] = read
+            $0.reads.add(read, tables: .everything)
         } ifClosed: {
             read.close($0)
         }
@@ -46,7 +42,7 @@ final class StoreObservation: CommitObserver {
     func add(_ queue: ChangeQueue, _ core: StoreCore) {
         add(core) {
             queue.generation = $0.generation
-            $0.queues[ObjectIdentifier(queue)] = queue
+            $0.queues.add(queue, tables: queue.tables)
         } ifClosed: {
             queue.close($0)
         }
@@ -73,8 +69,8 @@ final class StoreObservation: CommitObserver {
 
     func remove(_ id: ObjectIdentifier) {
         let poll = state.withLock { state -> Task<Void, Never>? in
-            state.reads[id] = nil
-            state.queues[id] = nil
+            state.reads.remove(id)
+            state.queues.remove(id)
             guard !state.isObserved else { return nil }
             defer { state.poll = nil }
             return state.poll
@@ -86,16 +82,16 @@ final class StoreObservation: CommitObserver {
     func close(_ reason: StoreError) {
         let state = state.withLock { state in
             defer {
-                state.reads = [:]
-                state.queues = [:]
+                state.reads = ObserverIndex()
+                state.queues = ObserverIndex()
                 state.poll = nil
                 state.closed = reason
             }
             return state
         }
         state.poll?.cancel()
-        for read in state.reads.values { read.close(reason) }
-        for queue in state.queues.values { queue.close(reason) }
+        for read in state.reads.all { read.close(reason) }
+        for queue in state.queues.all { queue.close(reason) }
     }
 
     // MARK: Commits
@@ -106,7 +102,7 @@ final class StoreObservation: CommitObserver {
     func begin(_ connection: Connection) -> (any CommitRecorder)? {
         guard isAwake.load(ordering: .sequentiallyConsistent) else { return nil }
         noticeForeignCommits(connection)
-        let (wanted, generation) = state.withLock { ($0.wanted, $0.generation) }
+        let (wanted, generation) = state.withLock { ($0.queues.tables, $0.generation) }
         return CommitRecording(connection, wanted: wanted, generation: generation)
     }
 
@@ -131,7 +127,12 @@ final class StoreObservation: CommitObserver {
             if !state.isObserved, recording?.hasNoTriggers == true {
                 isAwake.store(false, ordering: .sequentiallyConsistent)
             }
-            return (Array(state.reads.values), Array(state.queues.values))
+            // A result that names no table concerns every loop.
+            let isForAll = recording == nil || recording?.result.rescans[nil] != nil
+            return (
+                state.reads.concerned(by: writes),
+                state.queues.concerned(by: isForAll ? .everything : told(recording, writes))
+            )
         }
         for read in reads { read.touch(writes) }
         for queue in queues {
@@ -141,6 +142,26 @@ final class StoreObservation: CommitObserver {
                 queue.put(.begunBefore)
             }
         }
+    }
+
+    /// The tables that a transaction wrote to or has a result for.
+    private func told(_ recording: CommitRecording?, _ writes: TableSet) -> TableSet {
+        var tables = writes
+        for case let table? in (recording?.result.rescans ?? [:]).keys {
+            tables.insert(table.text)
+        }
+        return tables
+    }
+
+    /// Says what the last fetch of a loop has read: later commits to other tables do not concern
+    /// it.
+    func narrow(_ read: ObservedRead, to tables: TableSet) {
+        state.withLock { $0.reads.move(read, to: tables) }
+    }
+
+    /// Says that a fetch of a loop begins, which may read any table.
+    func widen(_ read: ObservedRead) {
+        state.withLock { $0.reads.move(read, to: .everything) }
     }
 
     // MARK: Other processes
@@ -154,7 +175,7 @@ final class StoreObservation: CommitObserver {
     /// Notifies all observers that anything may have changed: values are fetched again, and loops
     /// over rows get a rescan (`.elsewhere`).
     func didMissCommits() {
-        let (reads, queues) = state.withLock { ($0.reads.values, $0.queues.values) }
+        let (reads, queues) = state.withLock { ($0.reads.all, $0.queues.all) }
         for read in reads { read.touch(.everything) }
         for queue in queues { queue.put(.elsewhere) }
     }

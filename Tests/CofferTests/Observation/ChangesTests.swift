@@ -392,8 +392,8 @@ import Testing
         }
         do {
             let loop = fixture.store.changes(in: "t").makeAsyncIterator()
+            try fixture.run("REPLACE INTO t(id) VALUES (1)")
             #expect(try leftovers() > 0)
-            try fixture.run("INSERT INTO t(id) VALUES (1)")
             _ = try await loop.next()
         }
         #expect(throws: Undo.self) { try fixture.write { _ in throw Undo() } }

@@ -49,6 +49,16 @@ struct ObservationFixture {
         try store.read(body)
     }
 
+    /// The tables that have temporary triggers on the writer.
+    func triggers() throws -> Set<String> {
+        try store.write { tx in
+            Set(
+                try tx.rows("SELECT tbl_name FROM sqlite_temp_master WHERE type = 'trigger'").map {
+                    try $0.read("tbl_name", as: String.self)
+                })
+        }
+    }
+
     func run(_ statements: String...) throws {
         try store.write { tx in
             for sql in statements { try tx.execute(SQL(text: sql)) }

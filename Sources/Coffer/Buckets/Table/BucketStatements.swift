@@ -37,6 +37,14 @@ final class BucketStatements {
         case revival
         /// Gives it the time `?2`, if it lives at `?3`.
         case touch
+
+        var change: ReportedChange.Kind? {
+            switch self {
+            case .expiration: nil
+            case .deletion: .deletion
+            case .keepingUpdate, .revival, .touch: .update
+            }
+        }
     }
 
     /// The condition that an entry lives at the time of a parameter; always true without expiry.
@@ -61,7 +69,7 @@ final class BucketStatements {
         let made = try compile(
             hasExpiry
                 ? "\(insert) (key, value, expires) VALUES (?1, ?2, ?3)"
-                : "\(insert) (key, value) VALUES (?1, ?2)", connection)
+                : "\(insert) (key, value) VALUES (?1, ?2)", connection, changes: .insertion)
         inserting = made
         return made
     }
@@ -72,7 +80,7 @@ final class BucketStatements {
         let made = try compile(
             hasExpiry
                 ? "\(update) SET value = ?2, expires = ?3 WHERE key = ?1"
-                : "\(update) SET value = ?2 WHERE key = ?1", connection)
+                : "\(update) SET value = ?2 WHERE key = ?1", connection, changes: .update)
         replacing = made
         return made
     }
@@ -92,14 +100,18 @@ final class BucketStatements {
             case .touch:
                 "\(update) SET expires = ?2 WHERE key = ?1 AND \(isLive(at: "?3"))"
             }
-        let made = try compile(sql, connection)
+        let made = try compile(sql, connection, changes: kind.change)
         compiled[kind] = made
         return made
     }
 
+    /// - Parameter change: What the statement does to the row of its key; `nil` if it reads.
     private func compile(
-        _ sql: String, _ connection: Connection
+        _ sql: String, _ connection: Connection, changes change: ReportedChange.Kind? = nil
     ) throws(StoreError) -> Statement {
-        try connection.compile(sql, persistent: true)
+        let statement = try connection.compile(sql, persistent: true)
+        statement.changesOneRow = change != nil
+        statement.reportedChange = change
+        return statement
     }
 }

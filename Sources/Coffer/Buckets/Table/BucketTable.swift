@@ -289,7 +289,11 @@ struct BucketTable {
                 }
             }
         }
-        return statement.changeCount > 0
+        guard statement.changeCount > 0 else { return false }
+        if let change = statement.reportedChange, let observer = statement.handle.touchObserver {
+            observer.didChange(ReportedChange(kind: change, table: plan.table, key: [key]))
+        }
+        return true
     }
 
     /// The error with the table.

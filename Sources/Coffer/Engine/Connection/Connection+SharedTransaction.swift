@@ -39,6 +39,7 @@ extension Connection {
     func member<T>(isFirst: Bool, _ body: () throws -> T) throws -> T {
         let handle = try current()
         handle.failures.sawDamage = false
+        let undoPoint = handle.touchObserver?.undoPoint
         do throws(StoreError) {
             if !isFirst { try handle.run(.openSavepoint) }
         } catch {
@@ -56,7 +57,7 @@ extension Connection {
         } catch {
             let failure = damage(handle, under: error)
             endStatements(handle)
-            rollBackMember(handle, isFirst: isFirst, after: failure)
+            rollBackMember(handle, isFirst: isFirst, after: failure, to: undoPoint)
             throw failure
         }
     }
@@ -119,13 +120,16 @@ extension Connection {
         transactionState.leaveBody(handle)
     }
 
-    private func rollBackMember(_ handle: Handle, isFirst: Bool, after failure: any Error) {
+    private func rollBackMember(
+        _ handle: Handle, isFirst: Bool, after failure: any Error, to undoPoint: Int?
+    ) {
         // After one failed page every further statement of the transaction is suspect.
         let isDamage = (failure as? StoreError)?.code == .damaged && handle.failures.sawDamage
         guard handle.isInTransaction, !isFirst, !isDamage else { return undoShared(handle) }
         forgetAttachments()
         do throws(StoreError) {
             try handle.run(.rollBackToSavepoint)
+            if let undoPoint { handle.touchObserver?.didUndo(to: undoPoint) }
             try handle.run(.releaseSavepoint)
             try forgetDeferral(handle)
         } catch {

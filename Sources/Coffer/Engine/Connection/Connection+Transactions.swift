@@ -61,6 +61,7 @@ extension Connection {
             )
         }
         let name = "coffer_\(transactionState.savepointDepth)"
+        let undoPoint = handle.touchObserver?.undoPoint
         try handle.run("SAVEPOINT \(name)")
         transactionState.openSavepoint()
         defer { transactionState.closeSavepoint() }
@@ -77,6 +78,7 @@ extension Connection {
             forgetAttachments()
             do throws(StoreError) {
                 try handle.run("ROLLBACK TO \(name); RELEASE \(name)")
+                if let undoPoint { handle.touchObserver?.didUndo(to: undoPoint) }
                 try handle.rereadFirstPages()
             } catch let failure {
                 let damage = Self.damage(handle, under: failure)

@@ -35,6 +35,8 @@ final class Authorizer {
     /// How often SQLite has asked for an action, on any compilation of the handle.
     fileprivate(set) var actionCount = 0
     private var refusal: StoreError?
+    /// Tables and columns that the SQL being compiled updates, if somebody has asked for them.
+    fileprivate var updates: [(table: String, column: String)]?
 
     func install(on db: OpaquePointer) {
         sqlite3_set_authorizer(db, authorize, Unmanaged.passUnretained(self).toOpaque())
@@ -78,6 +80,17 @@ final class Authorizer {
     func takeRefusal() -> StoreError? {
         defer { refusal = nil }
         return refusal
+    }
+
+    /// Begins to list the columns that UPDATEs set, also those of triggers and foreign keys.
+    func willListUpdates() {
+        updates = []
+    }
+
+    /// Ends the list, and returns it. SQLite calls every name of a row id `ROWID`.
+    func takeUpdates() -> [(table: String, column: String)] {
+        defer { updates = nil }
+        return updates ?? []
     }
 
     fileprivate func decide(_ action: Int32, _ first: String?, _ second: String?) -> Int32 {
@@ -194,6 +207,9 @@ private func authorize(
     // Unretained: the authorizer lives in the handle whose connection calls it.
     let authorizer = Unmanaged<Authorizer>.fromOpaque(context).takeUnretainedValue()
     authorizer.actionCount &+= 1
+    if action == SQLITE_UPDATE, authorizer.updates != nil, let first, let second {
+        authorizer.updates?.append((String(cString: first), String(cString: second)))
+    }
     if authorizer.isCoffer || !authorizer.isActive { return SQLITE_OK }
     switch action {
     case SQLITE_READ, SQLITE_SELECT, SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE:

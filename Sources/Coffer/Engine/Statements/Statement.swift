@@ -69,6 +69,10 @@ public final class Statement {
     private var originsCompilation = -1
     /// The tables that it touches, once an observer has asked for them.
     var knownFootprint: StatementFootprint?
+    /// Whether it changes at most one row, and fails only before it does.
+    var changesOneRow = false
+    /// How the verb that runs it reports the rows that it changes; `nil` if it does not.
+    var reportedChange: ReportedChange.Kind?
     /// Whether it reads a `KeyTable`, which no commit changes.
     var readsKeys = false
     /// How many closures read bytes of the current row, which must stay until they return.
@@ -288,7 +292,11 @@ public final class Statement {
         // Code 1 of a statement that compiled is a failed page or a function's own error. Probe
         // while the statement is still open, because SQLite then forgets the failure.
         let error = handle.error(code, sql: sql)
-        if !isReadOnly { rolledBack() }
+        if !isReadOnly {
+            handle.touchObserver?.didFail(
+                self, violatesConstraint: code & 0xff == SQLITE_CONSTRAINT)
+            rolledBack()
+        }
         let probed = code & 0xff == SQLITE_ERROR ? handle.probeFailure() ?? undone() : nil
         rewind()
         return probed?.with(sql: sql) ?? error

@@ -11,27 +11,53 @@ final class StatementFootprint {
     private(set) var writes = TableSet()
     /// Whether it may delete rows by REPLACE, judged by its text and the texts of triggers.
     let mentionsReplace: Bool
+    /// Whether it may keep a part of its changes when it fails (FAIL), judged as REPLACE is.
+    let mentionsFail: Bool
+    /// Whether it runs triggers or actions of foreign keys.
+    private(set) var hasNestedPrograms = false
+    /// Whether it writes to a table that is not known.
+    private(set) var writesUnknownTable = false
+    private var changes: [SQLText: RowChanges] = [:]
     fileprivate let roots: SchemaRoots
+    /// The tables of the cursors that the program has opened for writing.
+    private var cursors: [Int: SQLText] = [:]
 
     fileprivate init(roots: SchemaRoots, sql: String) {
         self.roots = roots
-        mentionsReplace =
-            roots.hasReplacingTriggers || sql.asciiLowercased.contains("replace")
+        let text = sql.asciiLowercased
+        mentionsReplace = roots.hasReplacingTriggers || text.contains("replace")
+        mentionsFail = roots.hasFailingTriggers || text.contains("fail")
     }
+
+    /// How the statement changes rows of a table of the main file.
+    ///
+    /// - Parameter table: The name in lower case of ASCII.
+    func rowChanges(of table: SQLText) -> RowChanges { changes[table] ?? RowChanges() }
 
     /// Database numbers in the program: the main file, and `temp`, which only this connection
     /// sees. An attached file has a higher number, which counts as every table.
     private static let main = 0
     private static let temp = 1
 
-    fileprivate func add(_ opcode: String, _ first: Int, _ second: Int, _ third: Int) {
-        switch opcode {
+    fileprivate func add(_ step: ProgramStep) {
+        switch step.opcode {
         case "OpenRead", "ReopenIdx":
-            if let name = table(root: second, in: third) { reads.formUnion(name) }
+            if let name = table(root: step.second, in: step.third) { reads.formUnion(name) }
         case "OpenWrite":
-            if let name = table(root: second, in: third) { writes.formUnion(name) }
+            guard let name = table(root: step.second, in: step.third) else {
+                cursors[step.first] = nil
+                return
+            }
+            writes.formUnion(name)
+            if name.isEverything { writesUnknownTable = true }
+            cursors[step.first] = name.names.first
         case "Clear":
-            if let name = table(root: first, in: second) { writes.formUnion(name) }
+            guard let name = table(root: step.first, in: step.second) else { return }
+            writes.formUnion(name)
+            if name.isEverything { writesUnknownTable = true }
+            if let name = name.names.first { changes[name, default: RowChanges()].isSilent = true }
+        case "Insert", "Delete": addChange(step)
+        case "Program": hasNestedPrograms = true
         // A virtual table reads and writes other tables; a pragma reads data outside any table.
         case "VOpen", "ReadCookie", "IntegrityCk", "Pagecount": reads.insertEverything()
         case "VUpdate", "SetCookie": writes.insertEverything()
@@ -39,6 +65,34 @@ final class StatementFootprint {
         }
     }
 
+    /// Begins another program: that of a trigger, whose cursors have numbers of their own.
+    fileprivate func beginProgram() { cursors = [:] }
+
+    /// Adds a change of a row. The update hook is told of it if the step names its table, and for a
+    /// deletion also if it counts it.
+    private func addChange(_ step: ProgramStep) {
+        guard let name = cursors[step.first] else { return }
+        var found = changes[name] ?? RowChanges()
+        switch step.opcode {
+        case "Insert" where step.table == nil: found.isSilent = true
+        case "Insert" where step.flags & ProgramStep.isUpdate != 0: found.updates = true
+        case "Insert": found.inserts = true
+        // An UPDATE deletes the old row first, if foreign keys look at it.
+        case _ where step.table == nil: break
+        default:
+            found.deletes = true
+            if step.second & ProgramStep.isCounted == 0 { found.isSilent = true }
+        }
+        changes[name] = found
+    }
+
+    /// Adds a column that an UPDATE in the program sets.
+    fileprivate func add(updatedColumn column: String, of table: String) {
+        changes[SQLText(table.asciiLowercased), default: RowChanges()].updatedColumns.insert(
+            SQLText(column.asciiLowercased))
+    }
+
+    /// `nil` for a table that only the connection sees.
     private func table(root: Int, in schema: Int) -> TableSet? {
         if schema == Self.temp { return nil }
         guard schema == Self.main, let name = roots.tables[root] else { return .everything }
@@ -46,10 +100,59 @@ final class StatementFootprint {
     }
 }
 
+/// How a statement changes rows of one table.
+struct RowChanges: Equatable {
+    var inserts = false
+    var updates = false
+    var deletes = false
+    /// Whether rows change of which the update hook is not told.
+    var isSilent = false
+    /// The columns that an UPDATE sets, in lower case of ASCII; `rowid` stands for every name of
+    /// the row id.
+    var updatedColumns: Set<SQLText> = []
+}
+
+/// One step of a compiled statement, as EXPLAIN lists it.
+private struct ProgramStep {
+    let opcode: String
+    let first: Int
+    let second: Int
+    let third: Int
+    /// The table that `Insert` and `Delete` name; they pass it to the update hook.
+    let table: String?
+    let flags: Int
+
+    /// The flag of `Insert` that says that a row is updated, and that of `Delete`, in its second
+    /// operand, that the row is counted: `OPFLAG_ISUPDATE` and `OPFLAG_NCHANGE` of `sqliteInt.h`.
+    static let isUpdate = 0x04
+    static let isCounted = 0x01
+
+    /// Reads the current row of an EXPLAIN; `nil` if it names no opcode.
+    init?(_ raw: OpaquePointer?) {
+        guard let opcode = sqlite3_column_text(raw, 1).map({ String(cString: $0) }) else {
+            return nil
+        }
+        self.opcode = opcode
+        first = Int(sqlite3_column_int64(raw, 2))
+        second = Int(sqlite3_column_int64(raw, 3))
+        third = Int(sqlite3_column_int64(raw, 4))
+        let text = sqlite3_column_text(raw, 5).map { String(cString: $0) }
+        table = text?.isEmpty == true ? nil : text
+        // SQLite 3.15 writes the flags in hexadecimal digits, newer ones as a number.
+        if sqlite3_column_type(raw, 6) == SQLITE_TEXT {
+            let digits = sqlite3_column_text(raw, 6).map { String(cString: $0) } ?? ""
+            flags = Int(digits, radix: 16) ?? 0
+        } else {
+            flags = Int(sqlite3_column_int64(raw, 6))
+        }
+    }
+}
+
 /// The tables of the main file by the root pages of their trees; an index counts as its table.
 private final class SchemaRoots {
     let tables: [Int: String]
     let hasReplacingTriggers: Bool
+    let hasFailingTriggers: Bool
 
     init(_ connection: Connection) throws(StoreError) {
         var tables = [1: TableSet.schemaTable]
@@ -61,14 +164,15 @@ private final class SchemaRoots {
             tables[try row.read("rootpage")] = name.asciiLowercased
         }
         self.tables = tables
-        hasReplacingTriggers =
-            try connection.firstRow(
-                """
-                SELECT 1 FROM (
-                    SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' UNION ALL
-                    SELECT name, sql FROM sqlite_temp_master WHERE type = 'trigger')
-                WHERE sql LIKE '%replace%' AND name NOT LIKE 'coffer:%'
-                """, isReadOnly: true) != nil
+        let triggers = try connection.firstRow(
+            """
+            SELECT max(sql LIKE '%replace%') AS replacing, max(sql LIKE '%fail%') AS failing FROM (
+                SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' UNION ALL
+                SELECT name, sql FROM sqlite_temp_master WHERE type = 'trigger')
+            WHERE name NOT LIKE 'coffer:%'
+            """, isReadOnly: true)
+        hasReplacingTriggers = triggers?["replacing"] == .integer(1)
+        hasFailingTriggers = triggers?["failing"] == .integer(1)
     }
 
     /// The roots in the schema as the open transaction sees it. Throws errors of reading the
@@ -105,7 +209,11 @@ extension Statement {
         let footprint = StatementFootprint(roots: roots, sql: sql)
         var raw: OpaquePointer?
         defer { sqlite3_finalize(raw) }
+        handle.authorizer.willListUpdates()
         let compiled = try handle.compilingAsCoffer("EXPLAIN " + sql, &raw)
+        for (table, column) in handle.authorizer.takeUpdates() {
+            footprint.add(updatedColumn: column, of: table)
+        }
         guard compiled == SQLITE_OK else { throw handle.error(compiled, sql: sql) }
         // The keys of Coffer's own statement are a virtual table, and depend on no other table.
         var isBeforeKeys = readsKeys
@@ -113,15 +221,13 @@ extension Statement {
             while true {
                 let code = sqlite3_step(raw)
                 guard code == SQLITE_ROW else { return code }
-                guard let opcode = sqlite3_column_text(raw, 1).map({ String(cString: $0) })
-                else { continue }
-                if isBeforeKeys, opcode == "VOpen" {
+                guard let step = ProgramStep(raw) else { continue }
+                if isBeforeKeys, step.opcode == "VOpen" {
                     isBeforeKeys = false
                     continue
                 }
-                footprint.add(
-                    opcode, Int(sqlite3_column_int64(raw, 2)),
-                    Int(sqlite3_column_int64(raw, 3)), Int(sqlite3_column_int64(raw, 4)))
+                if sqlite3_column_int64(raw, 0) == 0 { footprint.beginProgram() }
+                footprint.add(step)
             }
         }
         guard code == SQLITE_DONE else { throw handle.error(code, sql: sql) }

@@ -156,8 +156,12 @@ extension RecordPlan {
     }
 
     /// Whether a row exists. Takes the same parameters as `deleteSQL`.
-    var existsSQL: String {
-        "SELECT 1 FROM \(quotedTable) WHERE \(keyCondition) AND coalesce(1, ?\(columns.count))"
+    var existsSQL: String { selectSQL(["1"]) }
+
+    /// Reads columns of the row with a key. Takes the same parameters as `deleteSQL`.
+    func selectSQL(_ selected: [String]) -> String {
+        "SELECT \(selected.joined(separator: ", ")) FROM \(quotedTable) "
+            + "WHERE \(keyCondition) AND coalesce(1, ?\(columns.count))"
     }
 
     /// Takes the values of the key.

@@ -165,6 +165,7 @@ extension RecordTable {
         let statement = try prepare(
             plan.updateSQL(setting: positions, where: plan.keyPositions, orFail: orFail),
             connection)
+        statement.changesOneRow = orFail
         let update = PreparedUpdate(
             statement: statement, encoder: encoder.only(positions + plan.keyPositions))
         partialUpdates[wanted] = update

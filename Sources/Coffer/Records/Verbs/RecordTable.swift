@@ -148,9 +148,9 @@ final class RecordTable {
 
     func delete<R: Record>(_ record: R, _ connection: Connection) throws(StoreError) -> Bool {
         do throws(StoreError) {
-            let statement = try deleteStatement(connection)
-            try keyEncoder.bind(record, to: statement)
-            return try change(statement, connection)
+            return try delete(connection) { statement throws(StoreError) in
+                try keyEncoder.bind(record, to: statement)
+            }
         } catch {
             try requireNoTable(after: error, connection)
             return false
@@ -160,13 +160,51 @@ final class RecordTable {
     func delete(key: Value, _ connection: Connection) throws(StoreError) -> Bool {
         let position = try plan.singleKey(for: "delete(_:key:)")
         do throws(StoreError) {
-            let statement = try deleteStatement(connection)
-            try encoder.bind(key: key, at: position, to: statement)
-            return try change(statement, connection)
+            return try delete(connection) { statement throws(StoreError) in
+                try encoder.bind(key: key, at: position, to: statement)
+            }
         } catch {
             try requireNoTable(after: error, connection)
             return false
         }
+    }
+
+    /// Deletes the row whose key `bind` binds, and reports its key to an observer that asks for it.
+    @inline(__always)
+    private func delete(
+        _ connection: Connection, bind: (Statement) throws(StoreError) -> Void
+    ) throws(StoreError) -> Bool {
+        let statement = try deleteStatement(connection)
+        let observer = statement.handle.touchObserver
+        let columns = observer?.wantedKey(of: plan.table)
+        let keys =
+            if let columns { try keys(columns, connection, bind: bind) } else { [[Value]]() }
+        try bind(statement)
+        guard try change(statement, connection) else { return false }
+        for key in keys {
+            observer?.didChange(ReportedChange(kind: .deletion, table: plan.table, key: key))
+        }
+        return true
+    }
+
+    /// The values of columns in the rows with a key: as the table has them, which a bound key need
+    /// not be.
+    @inline(never)
+    private func keys(
+        _ columns: [String], _ connection: Connection,
+        bind: (Statement) throws(StoreError) -> Void
+    ) throws(StoreError) -> [[Value]] {
+        let statement = try connection.cached(plan.selectSQL(columns))
+        defer { connection.release(statement) }
+        try bind(statement)
+        var keys: [[Value]] = []
+        while try statement.advance() {
+            keys.append(
+                try columns.indices.map { column throws(StoreError) in
+                    try Statement.value(of: statement.pointer(), at: Int32(column))
+                })
+        }
+        return keys
     }
 
     func change(
@@ -383,6 +421,7 @@ final class RecordTable {
         // `OR FAIL` saves SQLCipher 3.4.1 an encrypted statement journal for every row: 10 µs.
         let orFail = try RecordSchema(plan, connection).updatesOneRowAlone()
         let statement = try prepare(plan.updateSQL(orFail: orFail), connection)
+        statement.changesOneRow = orFail
         updating = statement
         return statement
     }
@@ -392,6 +431,7 @@ final class RecordTable {
         if let deletion { return deletion }
         try plan.requireKey(for: "delete")
         let statement = try prepare(plan.deleteSQL, connection)
+        statement.reportedChange = .deletion
         deletion = statement
         return statement
     }
