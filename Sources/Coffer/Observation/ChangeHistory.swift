@@ -197,7 +197,7 @@ struct ChangeHistory {
             marks.add(mark, RowMarks.Row(table: number, key: RowMarks.Key(key)))
         }
         let known = tables
-        let changes = try marks.changes(named: { known[$0].name }) { row throws(StoreError) in
+        let changes = try marks.changes(named: known.map(\.name)) { row throws(StoreError) in
             try known[row.table].table?.hasRow(row.key.values, connection) ?? false
         }
         return ChangeBatch(

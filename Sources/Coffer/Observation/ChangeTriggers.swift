@@ -2,8 +2,7 @@
 ///
 /// They write to a table and do not call a function, because SQLite then undoes the record
 /// together with the change itself: when a statement fails half-way, when a savepoint is undone,
-/// at ROLLBACK. Coffer does not use the update hook, because it is silent for tables WITHOUT ROWID,
-/// for rows that REPLACE deletes, and for a DELETE of all rows.
+/// at ROLLBACK. They record what `UpdateHook` is not told.
 ///
 /// A delete trigger does not fire for rows that REPLACE deletes either, unless `recursive_triggers`
 /// is on, which would change what the user's triggers do. So before each insert and update,

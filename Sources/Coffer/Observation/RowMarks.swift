@@ -58,11 +58,11 @@ struct RowMarks {
     /// marks. Rows that are as before, or that were only threatened, are not listed.
     ///
     /// - Parameters:
-    ///   - name: The name of a table, by its number.
+    ///   - names: The names of the tables, by their numbers.
     ///   - exists: Whether a row exists now; called for rows whose marks do not show it.
     /// - Throws: What `exists` throws.
     func changes(
-        named name: (Int) -> String, exists: (Row) throws(StoreError) -> Bool
+        named names: [String], exists: (Row) throws(StoreError) -> Bool
     ) throws(StoreError) -> [ChangedRow] {
         var changes: [ChangedRow] = []
         changes.reserveCapacity(rows.count)
@@ -82,7 +82,7 @@ struct RowMarks {
                 }
             if let kind {
                 changes.append(
-                    ChangedRow(table: name(row.table), key: row.key.values, kind: kind))
+                    ChangedRow(table: names[row.table], key: row.key.values, kind: kind))
             }
         }
         return changes

@@ -169,7 +169,7 @@ struct RowRecorder {
         }
         let count = try takeRecorded(followed, into: &marks)
         guard !log.isFull, log.count + count < Self.maximumRowCount else { return nil }
-        return try marks.changes(named: { tables[$0].name }) { row throws(StoreError) in
+        return try marks.changes(named: tables.map(\.name)) { row throws(StoreError) in
             try tables[row.table].hasRow(row.key.values, connection)
         }
     }

@@ -19,10 +19,14 @@ extension Store {
     /// commits of other processes, changes of the schema, and for a loop that falls behind.
     /// Occasionally a `.rescan` comes although nothing changed.
     ///
-    /// Observing begins with the loop: begin the loop first, then read the existing rows. While the
-    /// loop lasts, a write pays for each row of these tables with an insert into memory and a
-    /// lookup in each of the table's unique keys. The loop keeps the store open. It ends when you
-    /// leave it or cancel its task.
+    /// Observing begins with the loop: begin the loop first, then read the existing rows. The loop
+    /// keeps the store open. It ends when you leave it or cancel its task.
+    ///
+    /// SQLite and Coffer's verbs tell which rows a write changes, at little cost. Once a statement
+    /// says REPLACE or FAIL, changes keys, deletes all rows, or writes SQL to a table WITHOUT
+    /// ROWID, its table has triggers while somebody follows it: each write then pays for each row
+    /// with an insert into memory and a lookup in each of the table's unique keys. Meanwhile the
+    /// update hook of the connection that writes is Coffer's.
     ///
     /// The loop throws `StoreError` `.closed` when the store is closed; `CancellationError`;
     /// `.unsupported` for a view, a virtual table, a primary key of more than 16 columns, or

@@ -96,12 +96,13 @@ import Testing
     private static let everyStatement = Subject(
         schema: schema, keys: keys, statement: { statement(&$0) })
 
-    /// No statement that triggers alone can record.
+    /// Statements that need no triggers.
     private static let plainStatements = Subject(
         schema: [
             "CREATE TABLE a(id INTEGER PRIMARY KEY, u UNIQUE, v)",
             """
-            CREATE TABLE b(id INTEGER PRIMARY KEY, a REFERENCES a ON DELETE CASCADE, w CHECK (w <> 5))
+            CREATE TABLE b(
+                id INTEGER PRIMARY KEY, a REFERENCES a ON DELETE CASCADE, w CHECK (w <> 5))
             """,
             "CREATE TABLE c(v)", "CREATE TABLE copied(v)",
             "CREATE TABLE d(k TEXT NOT NULL COLLATE NOCASE PRIMARY KEY, v)",

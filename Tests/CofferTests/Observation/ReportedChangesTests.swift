@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Coffer
@@ -80,7 +81,10 @@ import Testing
             var count: Int
         }
         try fixture.run(
-            "CREATE TABLE word(text TEXT NOT NULL COLLATE NOCASE PRIMARY KEY, count INTEGER NOT NULL)",
+            """
+            CREATE TABLE word(
+                text TEXT NOT NULL COLLATE NOCASE PRIMARY KEY, count INTEGER NOT NULL)
+            """,
             "INSERT INTO word VALUES ('Word', 1)")
         let told = try await told(fixture, ["word"]) { tx in
             try tx.delete(Word(text: "wORD", count: 1))
@@ -93,6 +97,7 @@ import Testing
     private static let statements: [(String, [String])] = [
         ("REPLACE INTO t(id, u) VALUES (9, 'b')", ["insert t 9", "delete t 2"]),
         ("UPDATE OR REPLACE t SET u = 'a' WHERE id = 2", ["update t 2", "delete t 1"]),
+        ("REPLACE INTO log(rowid, m) VALUES (1, 'two')", ["update log 1"]),
         ("UPDATE t SET id = 7 WHERE id = 1", ["delete t 1", "insert t 7"]),
         ("UPDATE t SET rowid = 7 WHERE id = 1", ["delete t 1", "insert t 7"]),
         ("DELETE FROM log", ["delete log 1"]),
@@ -278,5 +283,31 @@ import Testing
         #expect(try await counts.next() == "other 0")
         try fixture.run("INSERT INTO other VALUES (1)")
         #expect(try await counts.next() == "other 1")
+    }
+
+    @Test func `a commit during a fetch that reads another table than before is not missed`()
+        async throws
+    {
+        let fixture = try ObservationFixture()
+        try fixture.run("INSERT INTO log VALUES ('t')")
+        let isWritten = Atomic(false)
+        let counts = fixture.store.observe { [store = fixture.store] tx -> String in
+            let name = try tx.firstRow("SELECT m FROM log")?.read("m", as: String.self) ?? ""
+            if name == "child", !isWritten.exchange(true, ordering: .relaxed) {
+                // The snapshot of the fetch is older than this commit.
+                let written = DispatchSemaphore(value: 0)
+                Thread.detachNewThread {
+                    _ = try? store.write { tx in try tx.execute("INSERT INTO child(v) VALUES (1)") }
+                    written.signal()
+                }
+                written.wait()
+            }
+            let row = try tx.firstRow(SQL(text: "SELECT count(*) AS n FROM \(name)"))
+            return "\(name) \(try row?.read("n", as: Int.self) ?? 0)"
+        }.makeAsyncIterator()
+        #expect(try await counts.next() == "t 0")
+        try fixture.run("UPDATE log SET m = 'child'")
+        #expect(try await counts.next() == "child 0")
+        #expect(try await counts.next() == "child 1")
     }
 }
