@@ -45,7 +45,7 @@ final class ChangeQueue: Sendable {
         let reason =
             result.rescans[nil] ?? tables.names.lazy.compactMap { result.rescans[$0] }.first
         if let reason { return put(reason) }
-        let rows = result.rows.filter { tables.names.contains(SQLText($0.table.asciiLowercased)) }
+        let rows = result.rows(in: tables)
         guard !rows.isEmpty else { return }
         state.withLock { state in
             if case .rescan = state.events.last { return }

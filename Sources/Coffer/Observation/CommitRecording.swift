@@ -31,6 +31,18 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         var rows: [ChangedRow]
         /// By table, in lower case; under `nil` for all tables.
         var rescans: [SQLText?: ChangeEvent.Reason]
+
+        /// The changed rows of some tables.
+        func rows(in tables: TableSet) -> [ChangedRow] {
+            // Rows of one table mostly follow each other, and share its name.
+            var last: (name: String, isIn: Bool)?
+            return rows.filter { row in
+                if let last, last.name == row.table { return last.isIn }
+                let isIn = tables.names.contains(SQLText(row.table.asciiLowercased))
+                last = (row.table, isIn)
+                return isIn
+            }
+        }
     }
 
     /// Begins to record the transaction that is open on this connection. A failure goes into
@@ -87,7 +99,11 @@ final class CommitRecording: CommitRecorder, TouchObserver {
             try resolve()
             if let rows = try RowRecorder(connection).take(followed, log) {
                 result.rows = rows
-                for row in rows { writes.insert(row.table.asciiLowercased) }
+                var last = ""
+                for row in rows where row.table != last {
+                    last = row.table
+                    writes.insert(last.asciiLowercased)
+                }
             } else {
                 result.rescans[nil] = .tooManyRows
             }
