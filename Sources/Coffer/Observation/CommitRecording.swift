@@ -18,8 +18,17 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     private var triggeredAtStart: Set<Int> = []
     private var log = RowLog()
     private var hook: UpdateHook?
-    /// The statement that has begun last, and the number of log entries before it.
-    private var last: (statement: Statement, footprint: StatementFootprint, start: Int)?
+    /// The statement that has begun last.
+    private var last: Run?
+
+    private struct Run {
+        let statement: Statement
+        let footprint: StatementFootprint
+        /// Whether it may delete rows whose keys can then no longer be read.
+        let deletes: Bool
+        /// The number of log entries before it.
+        var start: Int
+    }
     private let wanted: Set<SQLText>
     /// Why something could not be recorded.
     private(set) var failure: StoreError?
@@ -36,12 +45,13 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         func rows(in tables: TableSet) -> [ChangedRow] {
             // Rows of one table mostly follow each other, and share its name.
             var last: (name: String, isIn: Bool)?
-            return rows.filter { row in
+            func isIn(_ row: ChangedRow) -> Bool {
                 if let last, last.name == row.table { return last.isIn }
                 let isIn = tables.names.contains(SQLText(row.table.asciiLowercased))
                 last = (row.table, isIn)
                 return isIn
             }
+            return rows.allSatisfy(isIn) ? rows : rows.filter(isIn)
         }
     }
 
@@ -157,10 +167,12 @@ final class CommitRecording: CommitRecorder, TouchObserver {
             if last?.statement !== statement || last?.footprint !== footprint {
                 writes.formUnion(footprint.writes)
                 try prepare(for: statement, footprint)
-            } else {
-                try resolveDeletions(of: footprint)
+                last = Run(
+                    statement: statement, footprint: footprint, deletes: deletes(footprint),
+                    start: 0)
             }
-            last = (statement, footprint, log.count)
+            if last?.deletes == true { try resolve() }
+            last?.start = log.count
         }
     }
 
@@ -186,7 +198,13 @@ final class CommitRecording: CommitRecorder, TouchObserver {
                 untold.insert(name)
             }
         }
-        try resolveDeletions(of: footprint)
+    }
+
+    /// Whether a statement may delete rows of tables whose keys are not row ids.
+    private func deletes(_ footprint: StatementFootprint) -> Bool {
+        followed.tables.contains {
+            !$0.isKeyedByRowID && footprint.rowChanges(of: $0.lowercasedName).deletes
+        }
     }
 
     private func addTriggers(_ table: Int) throws(StoreError) {
@@ -207,17 +225,6 @@ final class CommitRecording: CommitRecorder, TouchObserver {
             }
             for table in lost { untold.insert(tables[table].lowercasedName) }
         }
-    }
-
-    /// Reads the keys of changed rows before a statement may delete such rows.
-    private func resolveDeletions(of footprint: StatementFootprint) throws(StoreError) {
-        guard followed.tables.contains(where: { $0.rowID != nil && !$0.isKeyedByRowID }) else {
-            return
-        }
-        let deletes = followed.tables.contains {
-            !$0.isKeyedByRowID && footprint.rowChanges(of: $0.lowercasedName).deletes
-        }
-        if deletes { try resolve() }
     }
 
     /// Runs statements of its own, which change no followed row.

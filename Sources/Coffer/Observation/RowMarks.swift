@@ -15,6 +15,14 @@ struct RowMarks {
     struct Row: Hashable {
         let table: Int
         let key: Key
+
+        /// Whether both are rows of one table with integer keys, of which this one is less.
+        func isBefore(_ other: Row) -> Bool {
+            guard table == other.table, case .integer(let key) = key,
+                case .integer(let otherKey) = other.key
+            else { return false }
+            return key < otherKey
+        }
     }
 
     /// What identifies a row; an integer alone is compared faster than a list of values.
@@ -39,19 +47,35 @@ struct RowMarks {
     }
 
     private var rows: [(row: Row, fate: Fate)] = []
+    /// The positions of rows; none while each row has a greater integer key than the one before.
     private var positions: [Row: Int] = [:]
+    private var isAscending = true
 
     mutating func add(_ mark: ChangeTriggers.Mark, _ row: Row) {
         let isTouch = mark != .threatened
-        let position = positions[row, default: rows.count]
-        guard position < rows.count else {
-            positions[row] = position
+        guard let position = position(of: row) else {
             rows.append(
                 (row, Fate(wasThere: mark != .inserted, last: mark, isTouched: isTouch)))
             return
         }
         rows[position].fate.last = mark
         if isTouch { rows[position].fate.isTouched = true }
+    }
+
+    /// The position of a row; `nil` for a new one, which comes last.
+    private mutating func position(of row: Row) -> Int? {
+        if isAscending {
+            guard let last = rows.last?.row else { return nil }
+            if last == row { return rows.count - 1 }
+            if last.isBefore(row) { return nil }
+            isAscending = false
+            positions.reserveCapacity(2 * rows.count)
+            for index in rows.indices { positions[rows[index].row] = index }
+        }
+        let position = positions[row, default: rows.count]
+        guard position == rows.count else { return position }
+        positions[row] = position
+        return nil
     }
 
     /// What happened to each row from the first mark to the last, in the order of the rows' first

@@ -154,6 +154,17 @@ import Testing
         #expect(Set(told) == ["delete r 1", "insert r 2"])
     }
 
+    @Test func `a key that a foreign key changes is recorded by triggers`() async throws {
+        let fixture = try ObservationFixture()
+        try fixture.run(
+            "CREATE TABLE kid(id INTEGER PRIMARY KEY REFERENCES t(id) ON UPDATE CASCADE, v)",
+            "INSERT INTO t(id) VALUES (1)", "INSERT INTO kid VALUES (1, 1)")
+        let told = try await told(fixture, ["kid"]) { tx in
+            try tx.execute("UPDATE t SET id = 7")
+        }
+        #expect(Set(told) == ["delete kid 1", "insert kid 7"])
+    }
+
     // MARK: Undone changes
 
     @Test func `triggers that an undone savepoint has made are made again`() async throws {
