@@ -18,7 +18,7 @@
 //                BucketKey  PrefixedBucketKey  TextBucketKey  CompositeKey  BucketKeyType
 //                KeyRange  ScanOrder  Expiration  RemainingLifetime
 //                AttachmentBucket  AttachmentInformation  AttachmentUpload  AttachmentReader
-//                AttachmentChunks
+//                AttachmentWriter  AttachmentChunks
 // Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken
 //
 // ── What an operator uses ──────────────────────────────────────────────────────────────────────

@@ -47,11 +47,15 @@ public struct Bucket<Key: BucketKey, Value: Sendable>: Sendable {
         self.init(name, coder: ValueCoder(codec), lifetime: lifetime)
     }
 
-    init(_ name: String, coder: ValueCoder<Value>, lifetime: Duration?) {
+    init(
+        _ name: String, coder: ValueCoder<Value>, lifetime: Duration?,
+        recordKey: Result<RecordKey, StoreError>? = nil
+    ) {
         self.name = name
         self.lifetime = lifetime
         self.coder = coder
-        plan = .shared(name: name, keyType: Key.keyType, coding: coder.coding)
+        plan = .shared(
+            name: name, keyType: Key.keyType, coding: coder.coding, recordKey: recordKey)
     }
 }
 

@@ -184,6 +184,26 @@ import Testing
         #expect(header == Data(count: 64) && stored.byteCount == 100)
     }
 
+    struct Movie: Record {
+        var id: UUID
+        var title: String
+        static let videos = AttachmentBucket("videos", of: \Movie.id)
+    }
+
+    @Test func `Records: attachments of any size`() async throws {
+        struct Connection { func send(_ chunk: Data) async throws { #expect(chunk.count == 100) } }
+        let connection = Connection()
+        let upload = AttachmentFixture.source([Data(count: 100)])
+        let movie = Movie(id: UUID(), title: "a")
+        try await store.write { tx in try tx.insert(movie) }
+        try await store.set(contentsOf: upload, for: movie.id, in: Movie.videos)
+        for try await chunk in store.chunks(of: movie.id, in: Movie.videos) {
+            try await connection.send(chunk)
+        }
+        try await store.write { tx in _ = try tx.delete(movie) }  // with its video
+        #expect(try await store.attachment(movie.id, in: Movie.videos) == nil)
+    }
+
     @Test func `Buckets: a cache of decoded values`() throws {
         var configuration = Configuration()
         configuration.bucketCache = BucketCache(maximumCount: 10_000)

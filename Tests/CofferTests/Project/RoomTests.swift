@@ -13,7 +13,8 @@ import Testing
         "Rekey": ["Keys", "Pages", "Engine"],
         "Store": ["Keys", "Keyring", "Pages", "Engine", "SQL", "Rekey"],
         "Records": ["Engine", "SQL", "Store"],
-        "Buckets": ["Engine", "SQL", "Store"],
+        // It asks a record type for the key that its attachments have.
+        "Buckets": ["Engine", "SQL", "Store", "Records"],
         // It asks a record type and a bucket for the name of the table.
         "Observation": ["Engine", "SQL", "Store", "Records", "Buckets"],
         "Verification": ["Keys", "Pages", "Engine", "Store"],

@@ -23,6 +23,8 @@ import Foundation
 /// (``Configuration/expirySweepInterval``). If the process ends before that, a later process frees
 /// them when it uploads or removes an attachment, or calls `sweepExpiredEntries()`.
 ///
+/// The attachments of records are removed with them: see `init(_:of:lifetime:)`.
+///
 /// A bucket of attachments is a bucket with other values: ``Reading/buckets()`` lists it, with the
 /// codec `attachment`, and `renameBucket` and `dropBucket` work on it. `copyBucket` does not.
 public struct AttachmentBucket<Key: BucketKey>: Sendable {
@@ -42,7 +44,11 @@ public struct AttachmentBucket<Key: BucketKey>: Sendable {
     ///   - lifetime: How long an attachment lives that is set without an ``Expiration`` of its own;
     ///     `nil` for attachments that stay.
     public init(_ name: String, lifetime: Duration? = nil) {
-        entries = Bucket(name, coder: .contentID, lifetime: lifetime)
+        self.init(name, recordKey: nil, lifetime: lifetime)
+    }
+
+    init(_ name: String, recordKey: Result<RecordKey, StoreError>?, lifetime: Duration?) {
+        entries = Bucket(name, coder: .contentID, lifetime: lifetime, recordKey: recordKey)
     }
 }
 

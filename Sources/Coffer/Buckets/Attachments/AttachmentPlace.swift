@@ -9,17 +9,20 @@ struct AttachmentPlace<Key: BucketKey>: Sendable {
     /// Checks everything that does not depend on the bytes; writes nothing.
     ///
     /// - Throws: `.readOnly` if the store was opened for reading only; `.mismatch` if the file
-    ///   cannot hold the key, or if the bucket was made with other types; errors of reading.
+    ///   cannot hold the key, or if the bucket was made with other types; `.notFound` if the
+    ///   attachments are those of records and none has the key; errors of reading.
     init(
         _ core: StoreCore, _ key: Key, in bucket: AttachmentBucket<Key>, _ caller: Caller
     ) async throws {
         let entries = bucket.entries
         (self.core, self.bucket, self.caller) = (core, entries, caller)
-        self.key = try entries.plan.stored(key)
+        let stored = try entries.plan.stored(key)
+        self.key = stored
         try core.requireWritable()
         try await core.read { tx in
             _ = try tx.table(of: entries)
             _ = try ContentTables(tx.connection()).exist()
+            try entries.requireRecord(stored, tx.connection())
         }
     }
 

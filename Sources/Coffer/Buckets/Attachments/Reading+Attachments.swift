@@ -114,7 +114,7 @@ extension Reading where Self: ~Copyable {
         guard let contents = try Contents(connection) else { return [] }
         return try contents.unfinished(of: bucket.name).map { found in
             AttachmentUpload(
-                key: try K(storedKey: found.key), byteCount: found.content.byteCount,
+                key: try bucket.entries.plan.key(found.key), byteCount: found.content.byteCount,
                 contentID: found.content.id)
         }
     }

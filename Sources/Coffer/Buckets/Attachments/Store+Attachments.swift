@@ -35,8 +35,9 @@ extension Store {
     /// - Returns: Size and digest.
     /// - Throws: What `source` throws; `StoreError` `.mismatch` if it gives more or fewer than
     ///   `byteCount` bytes, or if the bucket was made with other types; `.conflict` if somebody
-    ///   else resumes or discards the upload meanwhile; `.full`, `.io`, `.busy`, `.damaged`,
-    ///   `.readOnly`; `CancellationError`. The attachment is then as it was.
+    ///   else resumes or discards the upload meanwhile; `.notFound` if the attachments are those of
+    ///   records, and none has the key, or it was deleted meanwhile; `.full`, `.io`, `.busy`,
+    ///   `.damaged`, `.readOnly`; `CancellationError`. The attachment is then as it was.
     /// - Complexity: O(*bytes*) time; O(*piece* + 4 MiB) memory.
     @discardableResult
     public func set<K, Source: AsyncSequence>(

@@ -158,6 +158,8 @@ struct Upload<Key: BucketKey> {
         let (known, place, owner) = (content, place, owner)
         return { tx, bytes in
             let connection = try tx.connection()
+            // An upload for a record that was deleted meanwhile ends now.
+            try place.bucket.requireRecord(place.key, connection)
             let contents = try Contents(making: connection)
             var content: Contents.Content
             if let known {

@@ -17,24 +17,57 @@ extension WriteTransaction {
     ///   - bucket: The bucket.
     ///   - expiration: When the attachment ends; after the bucket's lifetime by default.
     /// - Returns: Size and digest.
-    /// - Throws: `StoreError` `.mismatch` if the bucket was made with other types; `.full`, `.io`,
-    ///   `.damaged`; otherwise as `set(_:for:in:)` of a bucket.
+    /// - Throws: `StoreError` `.mismatch` if the bucket was made with other types; `.notFound` if
+    ///   the attachments are those of records and none has the key; `.rolledBack` with the cause
+    ///   `.full` or `.io`, if the engine ended the transaction; `.damaged`; otherwise as
+    ///   `set(_:for:in:)` of a bucket.
     /// - Complexity: O(log *entries* + *bytes*).
     @discardableResult
     public func set<K>(
         _ bytes: Data, for key: K, in bucket: AttachmentBucket<K>,
         expiring expiration: Expiration = .standard
     ) throws -> AttachmentInformation {
+        try writeAttachment(key, in: bucket, expiring: expiration) { try $0.append(bytes) }
+    }
+
+    /// Stores bytes of any number as an attachment, piece by piece, and replaces an existing one.
+    ///
+    /// ```swift
+    /// try store.write { tx in
+    ///     try tx.insert(film)
+    ///     try tx.writeAttachment(film.id, in: Film.videos) { video in
+    ///         while let piece = try camera.next() { try video.append(piece) }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// The attachment and everything else in the transaction appear at once. Other writes wait
+    /// until the transaction ends, and the WAL grows by the size of the attachment. If the bytes
+    /// come slowly, prefer ``Store/set(contentsOf:for:in:expiring:byteCount:isResumable:)``.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - bucket: The bucket.
+    ///   - expiration: When the attachment ends; after the bucket's lifetime by default.
+    ///   - body: Adds the bytes. If it throws, nothing is stored.
+    /// - Returns: Size and digest.
+    /// - Throws: What `body` throws; otherwise as `set(_:for:in:)`.
+    /// - Complexity: O(log *entries* + *bytes*) time, O(*piece* + 256 KiB) memory.
+    @discardableResult
+    public func writeAttachment<K>(
+        _ key: K, in bucket: AttachmentBucket<K>, expiring expiration: Expiration = .standard,
+        _ body: (inout AttachmentWriter) throws -> Void
+    ) throws -> AttachmentInformation {
         let connection = try connection()
-        let stored = try bucket.entries.plan.stored(key)
+        let (stored, access) = (try bucket.entries.plan.stored(key), access)
         // A caller may catch the error and commit: then no bytes may stay that no entry has.
         return try connection.savepoint { () throws in
             let contents = try Contents(making: connection)
-            var content = try contents.begin(for: stored, in: bucket.name, owner: UUID())
-            try contents.append(bytes, to: &content)
-            var hash = SHA256()
-            hash.update(data: bytes)
-            return try contents.finish(content, hash, as: stored, in: bucket.entries, expiration)
+            let content = try contents.begin(for: stored, in: bucket.name, owner: UUID())
+            var writer = AttachmentWriter(contents, content, access)
+            try body(&writer)
+            let (whole, hash) = try writer.finish()
+            return try contents.finish(whole, hash, as: stored, in: bucket.entries, expiration)
         }
     }
 
@@ -97,11 +130,12 @@ extension WriteTransaction {
 extension Contents {
     /// Makes an unfinished content that of an entry, which it adds or replaces.
     ///
-    /// - Throws: As `BucketTable.put`, and as `BucketPlan.time`.
+    /// - Throws: As `BucketTable.put`, `Bucket.requireRecord` and `BucketPlan.time`.
     func finish<K: BucketKey>(
         _ content: Content, _ hash: SHA256, as key: Value, in bucket: Bucket<K, Int64>,
         _ expiration: Expiration
     ) throws(StoreError) -> AttachmentInformation {
+        try bucket.requireRecord(key, connection)
         let information = try finish(content, hash)
         var table = try BucketTable(connection, bucket.plan)
         let time = try bucket.plan.time(expiration, lifetime: bucket.lifetime) {

@@ -9,24 +9,46 @@ final class BucketPlan: Sendable {
     let table: String
     let keyType: BucketKeyType
     let coding: ValueCoding
+    /// The key of the records to which the entries belong, or why records cannot have them; `nil`
+    /// for a bucket of its own.
+    let recordKey: Result<RecordKey, StoreError>?
+    /// Whether keys are UUIDs and the file has them as texts, as the records have.
+    private let hasUUIDTexts: Bool
 
-    /// Returns the plan of the buckets with this name, key type and coding; the same object at each
-    /// call.
-    static func shared(name: String, keyType: BucketKeyType, coding: ValueCoding) -> BucketPlan {
-        let identity = Identity(name: SQLText(name), keyType: keyType, coding: coding)
+    /// Returns the plan of the buckets with this name, key type, coding and records; the same
+    /// object at each call.
+    ///
+    /// - Parameter recordKey: The key of the records to which the entries belong, or why records
+    ///   cannot have them: then each verb throws it.
+    static func shared(
+        name: String, keyType: BucketKeyType, coding: ValueCoding,
+        recordKey: Result<RecordKey, StoreError>? = nil
+    ) -> BucketPlan {
+        let make = {
+            BucketPlan(name: name, keyType: keyType, coding: coding, recordKey: recordKey)
+        }
+        if case .failure? = recordKey { return make() }
+        let identity = Identity(
+            name: SQLText(name), keyType: keyType, coding: coding, recordKey: try? recordKey?.get())
         return plans.withLock { plans in
             if let plan = plans[identity] { return plan }
-            let plan = BucketPlan(name: name, keyType: keyType, coding: coding)
+            let plan = make()
             plans[identity] = plan
             return plan
         }
     }
 
-    private init(name: String, keyType: BucketKeyType, coding: ValueCoding) {
+    private init(
+        name: String, keyType: BucketKeyType, coding: ValueCoding,
+        recordKey: Result<RecordKey, StoreError>?
+    ) {
         self.name = name
         table = BucketSchema.table(of: name)
-        self.keyType = keyType
         self.coding = coding
+        self.recordKey = recordKey
+        // UUIDs are the only keys that may have another form.
+        hasUUIDTexts = (try? recordKey?.get())?.encoding != nil
+        self.keyType = hasUUIDTexts ? .text : keyType
     }
 
     /// A key as the file has it.
@@ -34,7 +56,8 @@ final class BucketPlan: Sendable {
     /// - Throws: Errors of the key's type, with the table and its column.
     func stored(_ key: some BucketKey) throws(StoreError) -> Value {
         do throws(StoreError) {
-            return try key.storedKey()
+            guard hasUUIDTexts else { return try key.storedKey() }
+            return try ColumnEncoding.uuidText.stored(key.storedKey())
         } catch {
             throw error.with(table: table, column: "key")
         }
@@ -46,7 +69,25 @@ final class BucketPlan: Sendable {
     @inline(__always)
     func key<Key: BucketKey>(_ stored: Value) throws(StoreError) -> Key {
         do throws(StoreError) {
-            return try Key(storedKey: stored)
+            guard hasUUIDTexts else { return try Key(storedKey: stored) }
+            return try Key(storedKey: ColumnEncoding.uuidText.usual(stored))
+        } catch {
+            throw error.with(table: table, column: "key")
+        }
+    }
+
+    /// The bounds of a range of keys as the file has them.
+    ///
+    /// - Throws: Errors of the key's type, with the table and its column.
+    func stored<Key>(_ range: KeyRange<Key>) throws(StoreError) -> KeyBounds {
+        do throws(StoreError) {
+            var bounds = try range.bounds.get()
+            guard hasUUIDTexts else { return bounds }
+            // UUIDs and their texts have the same order.
+            let encoding = ColumnEncoding.uuidText
+            if let lower = bounds.lower { bounds.lower = try encoding.stored(lower) }
+            if let upper = bounds.upper { bounds.upper = try encoding.stored(upper) }
+            return bounds
         } catch {
             throw error.with(table: table, column: "key")
         }
@@ -86,6 +127,7 @@ final class BucketPlan: Sendable {
         let name: SQLText
         let keyType: BucketKeyType
         let coding: ValueCoding
+        let recordKey: RecordKey?
     }
 
     private static let plans = Mutex<[Identity: BucketPlan]>([:])

@@ -15,8 +15,8 @@ struct BucketSchema {
     static let prefix = "bucket:"
 
     /// The columns of a bucket, and of one with an entry that expires or did.
-    private static let columns = ["key", "value"]
-    private static let expiringColumns = ["key", "value", "expires"]
+    fileprivate static let columns = ["key", "value"]
+    fileprivate static let expiringColumns = ["key", "value", "expires"]
 
     // MARK: One bucket
 
@@ -27,6 +27,8 @@ struct BucketSchema {
         /// The bucket's row in `coffer:buckets`; `nil` if it has none, as buckets made by earlier
         /// versions of Coffer.
         let record: BucketCatalog.Record?
+
+        var columns: [String] { hasExpiry ? expiringColumns : BucketSchema.columns }
 
         /// The type of the keys, as recorded, or as the column tells; `nil` for bytes that may be
         /// UUIDs.
@@ -105,9 +107,30 @@ struct BucketSchema {
     ///
     /// - Returns: `true` if the bucket's table has the column `expires`, `false` if it lacks it;
     ///   `nil` if the bucket has no table yet.
-    /// - Throws: `.mismatch` if the bucket has keys of another type or another codec; `.misuse` for
-    ///   an unusable name of the bucket or its codec; otherwise as `find(_:)`.
+    /// - Throws: `.mismatch` if the bucket has keys of another type or another codec, or if its
+    ///   entries do not belong to the records of the plan; `.misuse` for an unusable name of the
+    ///   bucket or its codec, and for records that cannot have entries; otherwise as `find(_:)`.
     func hasExpiry(_ plan: BucketPlan) throws(StoreError) -> Bool? {
+        let recordKey = try plan.recordKey?.get()
+        guard let found = try find(plan) else { return nil }
+        guard let expected = recordKey else { return found.hasExpiry }
+        let reference = try RecordReference(of: plan.name, connection)
+        guard reference?.isSame(as: RecordReference(expected)) == true else {
+            let actual = reference.map { "those of \($0)" } ?? "of no records"
+            throw StoreError(
+                .mismatch,
+                "the bucket's attachments are \(actual), not those of "
+                    + "\(RecordReference(expected))",
+                hint: "Call create(_:) of the bucket in a migration.", table: plan.table,
+                column: "key")
+        }
+        return found.hasExpiry
+    }
+
+    /// Finds the table of a bucket and compares its types with those that a program names.
+    ///
+    /// - Throws: As `hasExpiry(_:)`, without the comparison of records.
+    private func find(_ plan: BucketPlan) throws(StoreError) -> Found? {
         guard !plan.name.isEmpty else {
             throw StoreError(.misuse, "a bucket's name must not be empty")
         }
@@ -135,7 +158,7 @@ struct BucketSchema {
                 hint: "Name the bucket with the codec, or type of values, that it was made with.",
                 table: plan.table, column: "value")
         }
-        return found.hasExpiry
+        return found
     }
 
     /// Makes the table of a bucket, and records it.
@@ -144,7 +167,10 @@ struct BucketSchema {
     func make(_ plan: BucketPlan, lifetime: Duration?) throws(StoreError) {
         // Must come before CREATE TABLE: a lifetime that is too long must not leave a table.
         _ = try lifetime?.wholeMicroseconds()
-        try makeTable(plan.name, keyColumnType: plan.keyType.columnType)
+        let reference = try plan.recordKey.map { (key) throws(StoreError) in
+            RecordReference(try key.get())
+        }
+        try makeTable(plan.name, keyColumnType: plan.keyType.columnType, reference)
         let record = BucketCatalog.Record(
             keyType: plan.keyType, coding: plan.coding, lifetime: lifetime)
         try BucketCatalog(connection).set(record, for: plan.name)
@@ -152,7 +178,58 @@ struct BucketSchema {
         let contents = ContentTables(connection)
         try contents.make()
         try contents.addTriggers(to: plan.name)
+        guard let reference else { return }
+        try reference.requireUniqueKeys(of: plan.name, connection)
+        try reference.addTriggers(of: plan.name, connection)
     }
+
+    /// Makes the table of a bucket, or lets the entries that it has belong to the records of the
+    /// plan.
+    ///
+    /// - Throws: `.constraint` if a key is that of no record; `.unsupported` for a bucket with
+    ///   triggers; otherwise as `make(_:lifetime:)` and `hasExpiry(_:)`.
+    func create(_ plan: BucketPlan, lifetime: Duration?) throws(StoreError) {
+        guard let found = try find(plan) else { return try make(plan, lifetime: lifetime) }
+        guard let recordKey = try plan.recordKey?.get() else { return }
+        let reference = RecordReference(recordKey)
+        let isReferring =
+            try RecordReference(of: plan.name, connection)?.isSame(as: reference) == true
+        if isReferring, try reference.hasTriggers(of: plan.name, connection) { return }
+        try RecordReference.dropTriggers(of: plan.name, connection)
+        if !isReferring {
+            try requireNoTriggers(plan.name)
+            try reference.requireRecordsTable(connection)
+            try reference.requireRecords(of: plan.name, connection)
+            try remake(plan.name, found, reference)
+        }
+        try reference.requireUniqueKeys(of: plan.name, connection)
+        try reference.addTriggers(of: plan.name, connection)
+    }
+
+    /// Makes the table of a bucket of attachments anew, with the same entries.
+    private func remake(
+        _ bucket: String, _ found: Found, _ reference: RecordReference
+    ) throws(StoreError) {
+        let table = try Self.table(of: bucket).quotedIdentifier()
+        let contents = ContentTables(connection)
+        try contents.dropTriggers(of: bucket)
+        try dropObservingTriggers(bucket)
+        if found.hasExpiry {
+            try run(
+                "DROP INDEX IF EXISTS main.\(try Self.expiryIndex(of: bucket).quotedIdentifier())")
+        }
+        try run("ALTER TABLE main.\(table) RENAME TO \(Self.former)")
+        try makeTable(bucket, keyColumnType: found.keyColumnType, reference)
+        if found.hasExpiry { try addExpiry(bucket) }
+        let columns = found.columns.joined(separator: ", ")
+        try run(
+            "INSERT INTO main.\(table) (\(columns)) SELECT \(columns) FROM main.\(Self.former)")
+        try run("DROP TABLE main.\(Self.former)")
+        try contents.addTriggers(to: bucket)
+    }
+
+    /// The name of a bucket's table that is made anew, in SQL.
+    private static let former = "\"coffer:former\""
 
     /// Makes the table of a bucket, without a column for expiry.
     ///
@@ -160,11 +237,14 @@ struct BucketSchema {
     /// them a second B-tree next to that of the row ids.
     ///
     /// - Throws: `.sql` for a name with a NUL character; errors of the statement.
-    private func makeTable(_ bucket: String, keyColumnType: String) throws(StoreError) {
+    private func makeTable(
+        _ bucket: String, keyColumnType: String, _ reference: RecordReference? = nil
+    ) throws(StoreError) {
         let suffix = keyColumnType == "INTEGER" ? "" : " WITHOUT ROWID"
+        let clause = try reference.map { (found) throws(StoreError) in " \(try found.clause)" }
         try run(
             "CREATE TABLE main.\(try Self.table(of: bucket).quotedIdentifier()) "
-                + "(key \(keyColumnType) PRIMARY KEY NOT NULL, value)\(suffix)")
+                + "(key \(keyColumnType) PRIMARY KEY NOT NULL\(clause ?? ""), value)\(suffix)")
     }
 
     /// Adds the column for expiry, with the index by which a sweep finds what has expired.
@@ -226,6 +306,7 @@ struct BucketSchema {
         // DROP TABLE fires no trigger.
         if found.record?.coding == .attachment {
             try Contents(connection)?.removeAll(of: bucket)
+            try RecordReference.dropTriggers(of: bucket, connection)
         }
         try run("DROP TABLE main.\(try Self.table(of: bucket).quotedIdentifier())")
         try BucketCatalog(connection).set(nil, for: bucket)
@@ -280,13 +361,18 @@ struct BucketSchema {
         }
         let contents = ContentTables(connection)
         let hasContents = found.record?.coding == .attachment
-        if hasContents { try contents.dropTriggers(of: bucket) }
+        let reference = hasContents ? try RecordReference(of: bucket, connection) : nil
+        if hasContents {
+            try contents.dropTriggers(of: bucket)
+            try RecordReference.dropTriggers(of: bucket, connection)
+        }
         try dropObservingTriggers(bucket)
         try run("ALTER TABLE main.\(old) RENAME TO \(new)")
         if found.hasExpiry { try makeExpiryIndex(name) }
         if hasContents {
             try contents.addTriggers(to: name)
             try Contents(connection)?.rename(bucket, to: name)
+            try reference?.addTriggers(of: name, connection)
         }
         let catalog = BucketCatalog(connection)
         try catalog.set(nil, for: bucket)
@@ -302,8 +388,7 @@ struct BucketSchema {
         let new = try Self.table(of: name).quotedIdentifier()
         try makeTable(name, keyColumnType: found.keyColumnType)
         if found.hasExpiry { try addExpiry(name) }
-        let columns = (found.hasExpiry ? Self.expiringColumns : Self.columns)
-            .joined(separator: ", ")
+        let columns = found.columns.joined(separator: ", ")
         try BucketCatalog(connection).set(found.record, for: name)
         return try connection.perform(
             SQL(

@@ -109,7 +109,7 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
     // MARK: Coding
 
     private func bounds(_ range: KeyRange<Key>) throws(StoreError) -> KeyBounds {
-        try named("key") { () throws(StoreError) in try range.bounds.get() }
+        try bucket.plan.stored(range)
     }
 
     private func time(_ expiration: Expiration) throws(StoreError) -> Int64? {
@@ -126,15 +126,5 @@ struct BucketAccess<Key: BucketKey, V: Sendable> {
 
     private func value(_ stored: Value) throws(StoreError) -> V {
         try bucket.coder.value(stored, in: bucket.plan)
-    }
-
-    private func named<R>(
-        _ column: String, _ work: () throws(StoreError) -> R
-    ) throws(StoreError) -> R {
-        do throws(StoreError) {
-            return try work()
-        } catch {
-            throw error.with(table: bucket.table, column: column)
-        }
     }
 }

@@ -118,12 +118,7 @@ extension WriteTransaction {
     public func renameBucket(_ name: String, to newName: String) throws {
         let schema = BucketSchema(try connection())
         let found = try schema.require(name, andNot: newName)
-        guard try !schema.hasTriggers(name) else {
-            throw StoreError(
-                .unsupported, "the bucket \(name) has triggers, which name its table",
-                hint: "End its history with stopKeepingHistory(of:), and drop other triggers.",
-                table: BucketSchema.table(of: name))
-        }
+        try schema.requireNoTriggers(name)
         try schema.rename(name, found, to: newName)
     }
 
@@ -148,6 +143,15 @@ extension WriteTransaction {
 }
 
 extension BucketSchema {
+    /// - Throws: `.unsupported` for a bucket with triggers; errors of reading the schema.
+    func requireNoTriggers(_ name: String) throws(StoreError) {
+        guard try hasTriggers(name) else { return }
+        throw StoreError(
+            .unsupported, "the bucket \(name) has triggers, which name its table",
+            hint: "End its history with stopKeepingHistory(of:), and drop other triggers.",
+            table: Self.table(of: name))
+    }
+
     /// Finds a bucket, and checks that there is none with the new name.
     ///
     /// - Throws: `.notFound` or `.alreadyExists`; `.misuse` for an empty new name; otherwise as

@@ -270,6 +270,8 @@ struct RecordSchema {
     /// no partial change that `OR ABORT` would undo.
     ///
     /// False too if the table itself has an `ON CONFLICT` clause, which `OR FAIL` would override.
+    /// The triggers of attachments of records do not count: they fire if a row is deleted, or gets
+    /// another key.
     func updatesOneRowAlone() throws(StoreError) -> Bool {
         let found = try ExistingTable.columns(of: plan.table, connection)
         let keyNames = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
@@ -278,10 +280,11 @@ struct RecordSchema {
         let other = try connection.firstRow(
             """
             SELECT 1 FROM (
-                SELECT type, tbl_name, sql FROM sqlite_master UNION ALL
-                SELECT type, tbl_name, sql FROM sqlite_temp_master)
+                SELECT type, name, tbl_name, sql FROM sqlite_master UNION ALL
+                SELECT type, name, tbl_name, sql FROM sqlite_temp_master)
             WHERE tbl_name = \(plan.table) COLLATE NOCASE
-                AND (type = 'trigger' OR sql LIKE '%conflict%')
+                AND (type = 'trigger' AND name NOT GLOB 'coffer:bucket:*:record-*'
+                    OR sql LIKE '%conflict%')
             """, isReadOnly: false)
         return other == nil
     }
