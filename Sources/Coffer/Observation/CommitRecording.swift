@@ -44,11 +44,11 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         /// The changed rows of some tables.
         func rows(in tables: TableSet) -> [ChangedRow] {
             // Rows of one table mostly follow each other, and share its name.
-            var last: (name: String, isIn: Bool)?
+            var last: (name: SQLText, isIn: Bool)?
             func isIn(_ row: ChangedRow) -> Bool {
-                if let last, last.name == row.table { return last.isIn }
+                if let last, last.name == SQLText(row.table) { return last.isIn }
                 let isIn = tables.names.contains(SQLText(row.table.asciiLowercased))
-                last = (row.table, isIn)
+                last = (SQLText(row.table), isIn)
                 return isIn
             }
             return rows.allSatisfy(isIn) ? rows : rows.filter(isIn)
@@ -109,10 +109,10 @@ final class CommitRecording: CommitRecorder, TouchObserver {
             try resolve()
             if let rows = try RowRecorder(connection).take(followed, log) {
                 result.rows = rows
-                var last = ""
-                for row in rows where row.table != last {
-                    last = row.table
-                    writes.insert(last.asciiLowercased)
+                var last: SQLText?
+                for row in rows where SQLText(row.table) != last {
+                    last = SQLText(row.table)
+                    writes.insert(row.table.asciiLowercased)
                 }
             } else {
                 result.rescans[nil] = .tooManyRows
