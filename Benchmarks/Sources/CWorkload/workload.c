@@ -1,5 +1,6 @@
 #include "workload.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,27 @@ double bench_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+typedef struct {
+    void (*body)(void *);
+    void *context;
+} thread_work;
+
+static void *run_thread(void *argument) {
+    thread_work work = *(thread_work *)argument;
+    free(argument);
+    work.body(work.context);
+    return NULL;
+}
+
+void bench_thread(void (*body)(void *context), void *context) {
+    pthread_t thread;
+    thread_work *work = malloc(sizeof *work);
+    if (work == NULL) bench_fail("thread", "no memory");
+    *work = (thread_work){body, context};
+    if (pthread_create(&thread, NULL, run_thread, work) != 0) bench_fail("thread", "none left");
+    pthread_detach(thread);
 }
 
 void bench_wait_until(double time) {

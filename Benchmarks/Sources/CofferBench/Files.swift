@@ -13,9 +13,12 @@ struct Files {
         run.removeFile()
         let items = Item.make(1...run.rows)
         let configuration = run.configuration(connections: 5)
-        let filling = try Store(path: run.path, key: key(), configuration: configuration)
-        try filling.write { tx in try tx.insert(items) }
-        try filling.close()
+        // Ends here: what is left of this store must not be released while the clock runs.
+        do {
+            let filling = try Store(path: run.path, key: key(), configuration: configuration)
+            try filling.write { tx in try tx.insert(items) }
+            try filling.close()
+        }
         for _ in 0..<run.repeats {
             var written = Check()
             var read = Check()

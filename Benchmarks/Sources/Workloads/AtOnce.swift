@@ -64,14 +64,14 @@ extension Run {
         for _ in 0..<count { arrived.enter() }
         for _ in 0..<count {
             done.enter()
-            Thread.detachNewThread {
+            ThreadBody {
                 // If one fails before that, the others wait in vain, and the wait below times out.
                 try? body {
                     arrived.leave()
                     arrived.wait()
                 }
                 done.leave()
-            }
+            }.run()
         }
         guard done.wait(timeout: .now() + 30) == .success else { throw Missing() }
     }
@@ -83,6 +83,21 @@ extension Run {
             for number in 0..<count { group.addTask { try await body(number) } }
             return try await group.reduce(into: []) { $0 += $1 }
         }
+    }
+}
+
+/// What a thread of the system does: the same kind of thread that the plain C has.
+private final class ThreadBody {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    func run() {
+        bench_thread(
+            { context in
+                guard let context else { return }
+                Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().body()
+            }, Unmanaged.passRetained(self).toOpaque())
     }
 }
 

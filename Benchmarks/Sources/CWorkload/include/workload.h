@@ -163,6 +163,9 @@ bench_resources bench_resources_now(void);
 void bench_idle(int64_t count, bench_resources before);
 /// The time in µs on the clock of all samples.
 double bench_now(void);
+
+/// Runs `body` with `context` in a thread of its own, which nobody waits for.
+void bench_thread(void (*body)(void *context), void *context);
 /// Sleeps until that clock shows `time`.
 void bench_wait_until(double time);
 /// Prints what a system reports about itself: its version, and the settings of its engine.
