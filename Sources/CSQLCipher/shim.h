@@ -132,6 +132,15 @@ static inline int coffer_set_option(sqlite3 *db, int option, int enabled) {
     return sqlite3_db_config(db, option, enabled, (int *)0);
 }
 
+/// Whether the engine may map the main file into memory. Also true if the file's VFS does not tell.
+/// See <https://www.sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntlmmapsize>.
+static inline bool coffer_may_map_main_file(sqlite3 *db) {
+    // A negative limit changes nothing, and is replaced by the present one.
+    sqlite3_int64 limit = -1;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_MMAP_SIZE, &limit);
+    return code != SQLITE_OK || limit != 0;
+}
+
 /// Wraps sqlite3_config, which is variadic. Has no effect once the engine has been used.
 static inline int coffer_stop_memory_statistics(void) {
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

@@ -20,7 +20,7 @@ enum LockedMemory {
     /// Whether the system has refused to lock pages since the process began.
     static var wasRefused: Bool { refused.load(ordering: .relaxed) }
 
-    /// Allocates zeroed pages that hold at least `byteCount` bytes, and locks them.
+    /// Allocates pages that hold at least `byteCount` bytes, locks them, and zeroes those bytes.
     ///
     /// If the system refuses to lock the pages, `wasRefused` becomes true and nothing else happens:
     /// `RLIMIT_MEMLOCK` may be 0 bytes, and a store that does not open protects nobody.
@@ -37,16 +37,19 @@ enum LockedMemory {
         #if os(Linux)
         _ = madvise(pages.baseAddress, pages.count, MADV_DONTDUMP)
         #endif
-        pages.initializeMemory(as: UInt8.self, repeating: 0)
+        UnsafeMutableRawBufferPointer(rebasing: pages[..<byteCount])
+            .initializeMemory(as: UInt8.self, repeating: 0)
         return pages
     }
 
-    /// Wipes the pages, then unlocks and frees them.
+    /// Wipes a secret, then unlocks and frees its pages.
     ///
-    /// - Parameter pages: The pages that `allocate(byteCount:)` returned.
+    /// - Parameters:
+    ///   - pages: The pages that `allocate(byteCount:)` returned.
+    ///   - byteCount: How many bytes at their start hold the secret.
     /// - Note: C: `munlock`; on Linux also `madvise` with `MADV_DODUMP`.
-    static func free(_ pages: UnsafeMutableRawBufferPointer) {
-        pages.wipe()
+    static func free(_ pages: UnsafeMutableRawBufferPointer, wiping byteCount: Int) {
+        UnsafeMutableRawBufferPointer(rebasing: pages[..<byteCount]).wipe()
         #if os(Linux)
         _ = madvise(pages.baseAddress, pages.count, MADV_DODUMP)
         #endif

@@ -24,7 +24,7 @@ package struct SecretBytes: ~Copyable, @unchecked Sendable {
         do throws(E) {
             try body(UnsafeMutableRawBufferPointer(rebasing: pages[..<byteCount]))
         } catch {
-            LockedMemory.free(pages)
+            LockedMemory.free(pages, wiping: byteCount)
             throw error
         }
         self.pages = pages
@@ -43,7 +43,7 @@ package struct SecretBytes: ~Copyable, @unchecked Sendable {
     }
 
     deinit {
-        LockedMemory.free(pages)
+        LockedMemory.free(pages, wiping: byteCount)
     }
 
     /// Lends the bytes to `body`, which must not keep the pointer.

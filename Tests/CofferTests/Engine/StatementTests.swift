@@ -251,6 +251,10 @@ import Testing
         for sql in [
             "SELECT 1; PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = OFF; SELECT 1",
             "PRAGMA foreign_keys = OFF; PRAGMA user_version", "/* */ PRAGMA foreign_keys(0); x",
+            "-- PRAGMA\n\tPragma foreign_keys = OFF; SELECT 1",
+            "/*/ x */--\n/***/\r\npragma foreign_keys(0); x",
+            "\u{feff}PRAGMA foreign_keys = OFF; SELECT 1", "/* PRAGMA foreign_keys = OFF", "--",
+            "/*",
         ] {
             expect(.sql) { try connection.rows(SQL(text: sql)) }
             expect(.sql) { try connection.prepare(sql) }

@@ -25,6 +25,51 @@ import Testing
         _ = second.path
     }
 
+    @Test(arguments: [
+        ("cell_size_check", 1), ("foreign_keys", 1), ("mmap_size", 0), ("synchronous", 2),
+        ("temp_store", 2),
+    ])
+    func `the writer, a reader and a connection that copies have the settings of Coffer`(
+        setting: String, value: Int
+    ) throws {
+        let store = try make()
+        let pool = store.core.pool
+        let reader = try pool.openReader(isCounted: false)
+        let copying = try pool.openForCopy(cacheByteCount: 1 << 20)
+        for (connection, isQueryOnly) in [
+            (pool.writer, 0), (reader.connection, 1), (copying, 0),
+        ] {
+            let handle = try connection.current()
+            #expect(try handle.firstInteger("PRAGMA \(setting)") == value)
+            #expect(try handle.firstInteger("PRAGMA query_only") == isQueryOnly)
+        }
+        reader.connection.close()
+        copying.close()
+    }
+
+    @Test func `no connection that may write computes a refused function, not even for Coffer`()
+        throws
+    {
+        let store = try make()
+        let pool = store.core.pool
+        let copying = try pool.openForCopy(cacheByteCount: 1 << 20)
+        let reader = try pool.openReader(isCounted: false)
+        for connection in [pool.writer, copying, reader.connection] {
+            let handle = try connection.current()
+            for sql in ["SELECT load_extension('x')", "SELECT fts3_tokenizer('simple', x'00')"] {
+                #expect(throws: StoreError.self) { try handle.run(sql) }
+            }
+        }
+        for connection in [pool.writer, copying] {
+            let handle = try connection.current()
+            #expect(throws: StoreError.self) { try handle.run("SELECT fts3_tokenizer('simple')") }
+        }
+        // Of the SQL of others, the authorizer refuses it.
+        expect(.misuse) { try reader.connection.rows("SELECT fts3_tokenizer('simple')") }
+        reader.connection.close()
+        copying.close()
+    }
+
     @Test func `a store that pauses gives the file free, and resumes when it is free again`()
         throws
     {

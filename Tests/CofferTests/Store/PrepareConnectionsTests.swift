@@ -66,6 +66,58 @@ import Testing
         try store.write { tx throws in #expect(try tx.scalar("SELECT twice(1)") == 2) }
     }
 
+    @Test func `an open reader searches a table whose tokenizer comes later`() throws {
+        let store = try make()
+        try store.write { tx throws in
+            try tx.execute("CREATE TABLE note(body)")
+            try tx.execute("INSERT INTO note VALUES ('one two')")
+        }
+        try store.read { tx throws in #expect(try tx.rows("SELECT * FROM note").count == 1) }
+        try store.prepareConnections { connection in
+            try connection.register(tokenizer: WordTokenizer(), named: "words")
+        }
+        try store.write { tx throws in
+            try tx.execute("CREATE VIRTUAL TABLE found USING fts4(body, tokenize=coffer words)")
+            try tx.execute(
+                """
+                CREATE TRIGGER added AFTER INSERT ON note BEGIN
+                    INSERT INTO found(rowid, body) VALUES (new.rowid, new.body); END
+                """)
+            try tx.execute("INSERT INTO note VALUES ('two three')")
+        }
+        try store.read { tx throws in
+            #expect(try tx.rows("SELECT * FROM found WHERE found MATCH 'three'").count == 1)
+        }
+    }
+
+    @Test func `a reader without the tokenizer reads the rows of its table, and misses it by name`()
+        throws
+    {
+        do {
+            let store = try make()
+            try store.prepareConnections { connection in
+                try connection.register(tokenizer: WordTokenizer(), named: "words")
+            }
+            try store.write { tx throws in
+                try tx.execute(
+                    "CREATE VIRTUAL TABLE found USING fts4(body, tokenize=coffer words)")
+                try tx.execute("INSERT INTO found VALUES ('one two')")
+            }
+            try store.close()
+        }
+        let store = try make()
+        try store.read { tx throws in
+            #expect(try tx.rows("SELECT * FROM found").count == 1)
+            expect(.notFound) { try tx.rows("SELECT * FROM found WHERE found MATCH 'one'") }
+            expect(.sql) { try tx.rows("SELECT * FROM missing") }
+            expect(.misuse) { try tx.rows("SELECT fts3_tokenizer('simple')") }
+        }
+        try store.write { tx throws in
+            #expect(try tx.rows("SELECT * FROM found").count == 1)
+            expect(.notFound) { try tx.rows("SELECT * FROM found WHERE found MATCH 'one'") }
+        }
+    }
+
     @Test func `a store in memory has it on its only connection`() throws {
         let store = try Store(.memory)
         try store.prepareConnections(Self.twice)

@@ -24,6 +24,8 @@ final class Handle {
     var rest: FileAtRest?
     /// The databases that SQL can name besides `main`, in order.
     var attached: [AttachedSchema] = []
+    /// Whether FTS3 does not know Coffer's module yet: see `installLackingTokenizerModule`.
+    var lacksTokenizerModule = false
     /// Whether a rollback has restored pages that SQLCipher may have misread: see
     /// `RestoredPages.swift`.
     var mayMisreadPages = false
@@ -199,7 +201,10 @@ final class Handle {
         guard !isClosed else { throw Connection.closed }
         // ROLLBACK TO may read pages again without counting them.
         probing.cleanMissCount = nil
-        let code = guardingSchema { authorizer.asCoffer { sqlite3_exec(db, sql, nil, nil, nil) } }
+        // Without the copy that Swift makes of a text that it passes to C by itself.
+        let code = sql.withCString { text in
+            guardingSchema { authorizer.asCoffer { sqlite3_exec(db, text, nil, nil, nil) } }
+        }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
     }
 
@@ -235,7 +240,9 @@ final class Handle {
         defer { authorizer.isCoffer = wasCoffer }
         var raw: OpaquePointer?
         defer { sqlite3_finalize(raw) }
-        var code = try compiling(&raw) { sqlite3_prepare_v2(db, sql, -1, &$0, nil) }
+        var code = try compiling(&raw) { raw in
+            sql.withCString { sqlite3_prepare_v2(db, $0, -1, &raw, nil) }
+        }
         guard code == SQLITE_OK else { throw error(code, sql: sql) }
         // Unless it loads a schema, it reads at most page 1.
         code = guardingSchema(pageCount: 1) { sqlite3_step(raw) }

@@ -256,6 +256,17 @@ extension Handle {
         _ raw: inout OpaquePointer?, isPragma: Bool = false,
         _ prepare: (inout OpaquePointer?) -> Int32
     ) throws(StoreError) -> Int32 {
+        let code = try compilingOnce(&raw, isPragma: isPragma, prepare)
+        // The statement may be about a table that needs the module.
+        guard code & 0xff == SQLITE_ERROR, lacksTokenizerModule else { return code }
+        try installLackingTokenizerModule()
+        authorizer.begin()
+        return try compilingOnce(&raw, isPragma: isPragma, prepare)
+    }
+
+    private func compilingOnce(
+        _ raw: inout OpaquePointer?, isPragma: Bool, _ prepare: (inout OpaquePointer?) -> Int32
+    ) throws(StoreError) -> Int32 {
         if isInTransaction {
             if isAdopted, schemaState.isSuspect { try verifySchema() }
             try takeReadLocks()

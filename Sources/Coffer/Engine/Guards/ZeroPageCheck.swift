@@ -35,10 +35,8 @@ enum ZeroPageCheck {
     static func install(on handle: Handle, schema: String = "main") throws(StoreError) -> Bool {
         guard try Engine.capabilities.cipherMajorVersion < 4 else { return false }
         var isNew = false
-        for file in try files(of: handle, schema) {
-            guard let original = file.pointee.pMethods,
-                let checked = checkedMethods(for: original)
-            else { continue }
+        try forEachFile(of: handle, schema) { file, methods in
+            guard let checked = checkedMethods(for: methods) else { return }
             file.pointee.pMethods = checked
             isNew = true
         }
@@ -49,43 +47,51 @@ enum ZeroPageCheck {
     /// Extends the main file's check to a WAL that a change of the journal mode has opened. Does
     /// nothing if the main file is not checked. Throws as `install(on:schema:)`.
     static func followJournalMode(of handle: Handle) throws(StoreError) {
-        guard try Engine.capabilities.cipherMajorVersion < 4,
-            let methods = try files(of: handle, "main").first?.pointee.pMethods, isCopy(methods)
-        else { return }
-        try install(on: handle)
+        guard try Engine.capabilities.cipherMajorVersion < 4 else { return }
+        var isChecked: Bool?
+        try forEachFile(of: handle, "main") { _, methods in
+            // The main file comes first.
+            if isChecked == nil { isChecked = isCopy(methods) }
+        }
+        if isChecked == true { try install(on: handle) }
     }
 
     /// Ends the check of the database `schema` if its file has `auto_vacuum`: SQLite itself may
     /// then leave pages of zeros at the end of the file. Throws errors of reading the pragma.
     static func removeIfAutoVacuum(on handle: Handle, schema: String = "main") throws(StoreError) {
-        guard try Engine.capabilities.cipherMajorVersion < 4,
-            try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") != 0
+        let sql =
+            schema == "main"
+            ? "PRAGMA main.auto_vacuum" : "PRAGMA \(try schema.quotedIdentifier()).auto_vacuum"
+        guard try Engine.capabilities.cipherMajorVersion < 4, try handle.firstInteger(sql) != 0
         else { return }
         try remove(from: handle, schema: schema)
     }
 
     static func remove(from handle: Handle, schema: String) throws(StoreError) {
-        for file in try files(of: handle, schema) {
-            guard let methods = file.pointee.pMethods, isCopy(methods) else { continue }
+        try forEachFile(of: handle, schema) { file, methods in
+            guard isCopy(methods) else { return }
             file.pointee.pMethods =
                 UnsafeRawPointer(methods)
                 .assumingMemoryBound(to: CheckedMethods.self).pointee.original
         }
     }
 
-    /// The file of the database `schema`, and its WAL or journal if that is open. Throws the
-    /// engine's error if there is no such database.
-    private static func files(
-        of handle: Handle, _ schema: String
-    ) throws(StoreError) -> [UnsafeMutablePointer<sqlite3_file>] {
-        var files: [UnsafeMutablePointer<sqlite3_file>] = []
-        for control in [SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER] {
-            var file: UnsafeMutablePointer<sqlite3_file>?
-            let code = sqlite3_file_control(handle.db, schema, control, &file)
-            guard code == SQLITE_OK else { throw handle.error(code) }
-            if let file, file.pointee.pMethods != nil { files.append(file) }
+    /// Passes the file of the database `schema` and its methods to `body`, and then its WAL or
+    /// journal if that is open. Throws the engine's error if there is no such database.
+    private static func forEachFile(
+        of handle: Handle, _ schema: String,
+        _ body: (UnsafeMutablePointer<sqlite3_file>, UnsafePointer<sqlite3_io_methods>) -> Void
+    ) throws(StoreError) {
+        let code = schema.withCString { schema in
+            for control in [SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER] {
+                var file: UnsafeMutablePointer<sqlite3_file>?
+                let code = sqlite3_file_control(handle.db, schema, control, &file)
+                guard code == SQLITE_OK else { return code }
+                if let file, let methods = file.pointee.pMethods { body(file, methods) }
+            }
+            return SQLITE_OK
         }
-        return files
+        guard code == SQLITE_OK else { throw handle.error(code) }
     }
 
     private static func isCopy(_ methods: UnsafePointer<sqlite3_io_methods>) -> Bool {

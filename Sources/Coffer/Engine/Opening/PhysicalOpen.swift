@@ -53,14 +53,17 @@ struct PhysicalOpen {
             try handle.lockNamedFile(file, patience: configuration.busyTimeout)
         }
         try unlock(handle, key: key)
+        try protect(handle)
         try prove(handle, key: key)
         try configure(handle)
         if role == .writer { try ZeroPageCheck.followJournalMode(of: handle) }
-        handle.authorizer.install(on: handle.db)
     }
 
     /// Sets the key and the cipher settings of the profile on a handle that has seen no key. Reads
     /// no page, so a wrong key is not an error here.
+    ///
+    /// The key comes with its salt, so the engine derives nothing in `kdf_iter` rounds: they stay
+    /// as they are.
     ///
     /// - Throws: The engine's error if it refuses the key or a setting.
     func unlock(_ handle: Handle, key: borrowing RawKey) throws(StoreError) {
@@ -71,7 +74,6 @@ struct PhysicalOpen {
         }
         guard code == SQLITE_OK else { throw handle.error(code) }
         try handle.run("PRAGMA cipher_page_size = \(profile.pageByteCount)")
-        try handle.run("PRAGMA kdf_iter = \(profile.roundCount)")
         // Settings of one connection on both engines: the defaults of other connections do not
         // change.
         switch profile.pageMAC {
@@ -161,22 +163,35 @@ struct PhysicalOpen {
             hint: "The end is missing: restore the file from a backup.")
     }
 
-    private func configure(_ handle: Handle) throws(StoreError) {
+    /// Gives the handle everything that takes no page of the file to set.
+    ///
+    /// Comes before the first statement that the handle keeps. SQLite compiles each statement again
+    /// after a change of the authorizer, a function, or a flag such as `query_only`.
+    private func protect(_ handle: Handle) throws(StoreError) {
         // Sorting and temporary tables stay in memory: on disk they would be plaintext.
         try handle.run("PRAGMA temp_store = MEMORY")
-        try handle.run("PRAGMA foreign_keys = ON")
+        let code = coffer_set_option(handle.db, SQLITE_DBCONFIG_ENABLE_FKEY, 1)
+        guard code == SQLITE_OK else { throw handle.error(code) }
+        let isLater = role == .reader && configuration.tokenizerModules.isEmpty
+        try HostileDefence.install(
+            on: handle,
+            tokenizerModules: isLater
+                ? nil : [HostileDefence.tokenizerModule] + configuration.tokenizerModules)
+        if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
+        handle.authorizer.install(on: handle.db)
+    }
+
+    /// Sets what belongs to a file that was proven to open: its cache, its journal, its syncs.
+    private func configure(_ handle: Handle) throws(StoreError) {
         try handle.setCacheByteCount(cacheByteCount)
         // Truncates a WAL that grew during a long read once it restarts; SQLite would keep its
         // size.
         if role == .writer {
             try handle.run("PRAGMA journal_size_limit = \(configuration.maximumWALByteCount)")
         }
-        try HostileDefence.install(
-            on: handle, tokenizerModules: ["coffer"] + configuration.tokenizerModules)
         if role == .writer || role == .reader { try requireWritable(handle) }
         if role == .writer { try JournalModeChange(handle: handle, file: file).set(configuration) }
         try handle.run("PRAGMA synchronous = \(try synchronous(handle))")
-        if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
     }
 
     /// The value of `PRAGMA synchronous` for the configured durability: `NORMAL` or `FULL` with a
@@ -189,8 +204,19 @@ struct PhysicalOpen {
     /// "EXTRA provides additional durability if the commit is followed closely by a power loss":
     /// <https://www.sqlite.org/pragma.html#pragma_synchronous>.
     private func synchronous(_ handle: Handle) throws(StoreError) -> String {
-        guard try handle.journalMode() == .wal else { return "EXTRA" }
+        guard try isWAL(handle) else { return "EXTRA" }
         return configuration.durability == .power ? "FULL" : "NORMAL"
+    }
+
+    /// Whether the file has a WAL. Throws errors of reading the journal mode.
+    ///
+    /// A writer has just set the configured mode, or found it. Nobody can leave WAL alongside the
+    /// writer of a reader, because that takes an exclusive lock.
+    private func isWAL(_ handle: Handle) throws(StoreError) -> Bool {
+        guard role == .writer || role == .reader, configuration.journalMode != .existing else {
+            return try handle.journalMode() == .wal
+        }
+        return configuration.journalMode == .wal
     }
 
     /// Refuses a handle that SQLite has opened for reading only, which it does silently if it may

@@ -123,22 +123,47 @@ extension String {
 
     var isPragma: Bool { begins(with: "pragma") }
 
-    private func begins(with word: String) -> Bool {
-        withoutLeadingComments.prefix(6).lowercased() == word
+    /// Whether the text begins with a word of lower-case letters, in whatever case, after the space
+    /// and the comments that SQLite passes over.
+    ///
+    /// - Complexity: O(*bytes up to the word*).
+    private func begins(with word: StaticString) -> Bool {
+        var text = self
+        return text.withUTF8 { bytes in
+            let rest = bytes.dropFirst(Self.lengthOfLeadingComments(bytes))
+            return rest.count >= word.utf8CodeUnitCount
+                && zip(
+                    rest, UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount)
+                )
+                .allSatisfy { $0 | 0x20 == $1 }
+        }
     }
 
+    /// How many bytes at the beginning are space and comments.
     /// See <https://www.sqlite.org/lang_comment.html>.
-    private var withoutLeadingComments: Substring {
-        var rest = self[...]
-        while true {
-            rest = rest.drop { $0.isWhitespace }
-            if rest.hasPrefix("--") {
-                rest = rest.drop { !$0.isNewline }
-            } else if rest.hasPrefix("/*"), let end = rest.dropFirst(2).firstRange(of: "*/") {
-                rest = rest[end.upperBound...]
-            } else {
-                return rest
+    private static func lengthOfLeadingComments(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        var start = 0
+        while start < bytes.count {
+            let rest = bytes[start...]
+            switch rest[start] {
+            case 0x20, 0x09...0x0d:
+                start += 1
+            case UInt8(ascii: "-") where rest.starts(with: "--".utf8):
+                start = rest.firstIndex(of: 0x0a) ?? bytes.count
+            case UInt8(ascii: "/") where rest.starts(with: "/*".utf8):
+                var end = start + 3
+                while end < bytes.count,
+                    bytes[end - 1] != UInt8(ascii: "*") || bytes[end] != UInt8(ascii: "/")
+                {
+                    end += 1
+                }
+                start = Swift.min(end + 1, bytes.count)
+            case 0xef where rest.starts(with: [0xef, 0xbb, 0xbf]):
+                start += 3
+            default:
+                return start
             }
         }
+        return start
     }
 }

@@ -119,11 +119,12 @@ extension Handle {
     /// The tokenizers of this handle. The engine has pointers into it until every table is closed.
     var tokenizers: TokenizerRegistry { attachment { TokenizerRegistry() } }
 
-    /// Registers modules with FTS3 while `fts3_tokenizer` is allowed; `HostileDefence` turns it off
-    /// afterwards.
+    /// Registers modules with FTS3, for which `fts3_tokenizer` is switched on meanwhile. It must
+    /// not be replaced yet.
     ///
     /// An engine without FTS3 gets no modules.
     func installTokenizerModules(named names: [String]) throws(StoreError) {
+        defer { _ = coffer_set_option(db, Int32(coffer_option_fts3_tokenizer), 0) }
         for name in names {
             guard !name.isEmpty, !name.utf8.contains(0) else {
                 throw StoreError(
@@ -131,6 +132,16 @@ extension Handle {
             }
             try tokenizers.install(module: name, on: self)
         }
+    }
+
+    /// Registers the module `coffer` on a connection for reading, which has none at first: it is
+    /// needed for a tokenizer, or for a table that names the module.
+    ///
+    /// - Throws: The engine's error if it refuses the module.
+    func installLackingTokenizerModule() throws(StoreError) {
+        guard lacksTokenizerModule else { return }
+        try installTokenizerModules(named: [HostileDefence.tokenizerModule])
+        lacksTokenizerModule = false
     }
 
     /// - Throws: `.unsupported`.
@@ -143,6 +154,7 @@ extension Handle {
                 hint: "The tokenizer would outlive the connection. Open the file with "
                     + "Connection(path:key:).")
         }
+        try installLackingTokenizerModule()
         try tokenizers.register(tokenizer, named: name, on: self)
     }
 }

@@ -301,6 +301,7 @@ final class ConnectionPool: @unchecked Sendable {
             try preparations.apply(to: reader.connection)
             let handle = try reader.connection.current()
             try handle.setCacheByteCount(cacheByteCount)
+            try HostileDefence.complete(handle)
             // It would hold for attached files too.
             try handle.run("PRAGMA query_only = OFF")
         } catch {
