@@ -101,8 +101,8 @@ extension KeyedTable {
         guard isPlain, !footprint.writesUnknownTable, !footprint.mentionsReplace,
             !changes.isSilent
         else { return false }
+        guard !footprint.mentionsFail || statement.changesOneRow else { return false }
         let isAlone = !footprint.hasNestedPrograms
-        guard !footprint.mentionsFail || statement.changesOneRow && isAlone else { return false }
         let isReported = statement.reportedChange != nil
         // The hook tells of tables with row ids only.
         guard rowID != nil else { return isReported && isAlone && comparesBytes }

@@ -22,11 +22,16 @@ extension Store {
     /// Observing begins with the loop: begin the loop first, then read the existing rows. The loop
     /// keeps the store open. It ends when you leave it or cancel its task.
     ///
-    /// SQLite and Coffer's verbs tell which rows a write changes, at little cost. Once a statement
-    /// says REPLACE or FAIL, changes keys, deletes all rows, or writes SQL to a table WITHOUT
-    /// ROWID, its table has triggers while somebody follows it: each write then pays for each row
-    /// with an insert into memory and a lookup in each of the table's unique keys. Meanwhile the
-    /// update hook of the connection that writes is Coffer's.
+    /// Following a table usually costs little: SQLite's update hook and Coffer's verbs report the
+    /// changed rows. Some statements need temporary triggers: REPLACE, FAIL, a constraint with a
+    /// conflict clause, an UPDATE of a key, a DELETE of all rows, and SQL that writes to a table
+    /// WITHOUT ROWID. After the first such statement the table keeps its triggers as long as a loop
+    /// follows it. Each changed row then costs an insert into a temporary table and a lookup in
+    /// each unique key.
+    ///
+    /// While a loop runs, do not set an update hook on the connection that writes: Coffer uses it.
+    /// Writes of a module of virtual tables that your program has registered by the engine's own
+    /// functions are listed only as far as that hook is told of them.
     ///
     /// The loop throws `StoreError` `.closed` when the store is closed; `CancellationError`;
     /// `.unsupported` for a view, a virtual table, a primary key of more than 16 columns, or

@@ -66,6 +66,39 @@ import Testing
         #expect(batch.changes.map(\.text) == ["insert t 8"])
     }
 
+    @Test func `a record that a constraint refuses leaves no row and no change`() async throws {
+        struct Item: Record, Equatable {
+            static let table = "item"
+            static var indexes: [Index<Self>] { [Index(\.name, isUnique: true)] }
+            var id: Int64
+            var name: String
+        }
+        let fixture = try ObservationFixture()
+        try fixture.write { tx in
+            try tx.create(Item.self)
+            try tx.keepHistory(of: Item.table)
+            try tx.insert([Item(id: 1, name: "a"), Item(id: 2, name: "b")])
+        }
+        let start = try token(fixture)
+        let loop = fixture.store.changes(in: Item.self).makeAsyncIterator()
+        try fixture.write { tx in
+            #expect(throws: StoreError.self) { try tx.insert(Item(id: 1, name: "c")) }
+            #expect(throws: StoreError.self) { try tx.insert(Item(id: 3, name: "a")) }
+            #expect(throws: StoreError.self) { try tx.update(Item(id: 2, name: "a")) }
+            try tx.insert(Item(id: 4, name: "d"))
+            try tx.update(Item(id: 1, name: "e"))
+        }
+        let rows = try fixture.read { tx in try tx.fetch(Item.all) }
+        #expect(
+            rows == [
+                Item(id: 1, name: "e"), Item(id: 2, name: "b"), Item(id: 4, name: "d"),
+            ])
+        let expected: Set = ["insert item 4", "update item 1"]
+        #expect(try Set(fixture.store.changes(since: start).changes.map(\.text)) == expected)
+        #expect(try await Set(loop.rows()) == expected)
+        #expect(try fixture.triggers() == [])
+    }
+
     @Test func `a batch is bounded and the next one continues`() throws {
         let fixture = try logged("t")
         var next = try token(fixture)

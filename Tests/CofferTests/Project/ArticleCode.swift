@@ -99,7 +99,9 @@ import Testing
             }
         }
         do {
-            for try await event in store.changes(in: Note.self) {
+            let events = store.changes(in: Note.self).makeAsyncIterator()
+            try index.build()
+            while let event = try await events.next() {
                 switch event {
                 case .commit(let rows):
                     for row in rows {
@@ -236,7 +238,7 @@ import Testing
         }
         defer { writer.cancel() }
         do {
-            for try await event in store.changes(in: "bucket:sessions") {
+            for try await event in store.changes(in: sessions) {
                 switch event {
                 case .commit(let rows): for row in rows { try forget(try row.key(in: sessions)) }
                 case .rescan: try forgetAll()

@@ -14,12 +14,12 @@ extension AttachmentBucket {
     /// by a foreign key with ON DELETE CASCADE and ON UPDATE CASCADE, and two triggers:
     ///
     /// - Setting an attachment throws `.notFound` if there is no such record.
-    /// - An attachment is removed in the transaction that deletes its record, by whatever statement
-    ///   and program, and it follows the record if its key changes. REPLACE deletes the row that it
-    ///   replaces, and so the attachment; `upsert` keeps it. Only REPLACE and DROP TABLE by a
-    ///   program that has foreign keys switched off leave an attachment without its record.
-    /// - The store frees the chunks later, as for attachments that are removed. A process that
-    ///   changes no attachment begins with that when it calls `tx.create(Film.videos)`.
+    /// - An attachment is removed in the transaction that deletes its record, and it follows the
+    ///   record if its key changes. REPLACE deletes the row that it replaces, and so the
+    ///   attachment; `upsert` keeps it. Where foreign keys are off, in a migration and in many
+    ///   other programs, REPLACE and DROP TABLE leave an attachment without its record.
+    /// - The store frees the chunks later, as for attachments that are removed. A process that only
+    ///   deletes records starts freeing them when it calls `tx.create(Film.videos)`.
     ///
     /// Declare several buckets for several attachments, or another record type that refers to this
     /// one for any number of them. `tx.create(Film.videos)` gives an existing bucket of attachments
@@ -27,9 +27,9 @@ extension AttachmentBucket {
     ///
     /// - Parameters:
     ///   - name: As in `init(_:lifetime:)`.
-    ///   - key: The key of the record type, or another property with a unique index. Its type is a
-    ///     text, an integer but `UInt` and `UInt64`, a `UUID`, `Data`, or a type with such a raw
-    ///     value. Otherwise every verb throws `.misuse`, which says why.
+    ///   - key: The key of the record type, or another property with a unique index. Its type is
+    ///     `String`, an integer other than `UInt` and `UInt64`, `UUID`, `Data`, or a `BucketKey`
+    ///     with such a raw value. Otherwise every verb throws `.misuse`, which says why.
     ///   - lifetime: As in `init(_:lifetime:)`.
     public init<R: Record>(
         _ name: String, of key: KeyPath<R, Key>, lifetime: Duration? = nil
@@ -82,14 +82,14 @@ extension WriteTransaction {
     /// Makes the table of a bucket of attachments, if it is missing, and gives an existing one to
     /// the records that the bucket is declared for.
     ///
-    /// Setting an attachment makes a missing table too. Call this, in a migration, for a bucket
-    /// that has attachments already, and after the table of the records got another name or was
-    /// made anew. It also makes a missing table of the records.
+    /// Setting an attachment makes a missing table too. Call this in a migration for a bucket that
+    /// has attachments already, and after the migration has renamed the table of the records or
+    /// made it again. It also makes a missing table of the records.
     ///
     /// - Throws: `StoreError` `.constraint` if an attachment has a key that no record has;
     ///   `.mismatch` if the file does not keep the records' keys unique, or if the bucket was made
-    ///   with other types; `.unsupported` for an existing bucket with triggers or a history of
-    ///   changes; `.misuse` for a type that cannot have attachments. After an error nothing is
+    ///   with other types; `.unsupported` for an existing bucket with triggers of a program
+    ///   or a history of changes, which `stopKeepingHistory` ends; `.misuse` for a type that cannot have attachments. After an error nothing is
     ///   changed.
     /// - Complexity: O(1), and O(*entries*) for a bucket that is given to records.
     public func create<K>(_ bucket: AttachmentBucket<K>) throws {

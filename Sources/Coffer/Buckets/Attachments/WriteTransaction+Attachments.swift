@@ -49,7 +49,7 @@ extension WriteTransaction {
     ///   - key: The key.
     ///   - bucket: The bucket.
     ///   - expiration: When the attachment ends; after the bucket's lifetime by default.
-    ///   - body: Adds the bytes. If it throws, nothing is stored.
+    ///   - body: Adds the bytes. If it throws, so does the verb, and the old attachment stays.
     /// - Returns: Size and digest.
     /// - Throws: What `body` throws; otherwise as `set(_:for:in:)`.
     /// - Complexity: O(log *entries* + *bytes*) time, O(*piece* + 256 KiB) memory.

@@ -133,10 +133,12 @@ extension RecordPlan {
 
     // MARK: SQL
 
-    var insertSQL: String {
+    /// - Parameter orFail: Whether a failure keeps what came before it, which must be nothing.
+    func insertSQL(orFail: Bool) -> String {
         let parameters = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
         let names = quotedColumns.joined(separator: ", ")
-        return "INSERT INTO \(quotedTable) (\(names)) VALUES (\(parameters))"
+        return "INSERT \(orFail ? "OR FAIL " : "")INTO \(quotedTable) (\(names)) "
+            + "VALUES (\(parameters))"
     }
 
     /// Sets every column outside the key. For a record that is all key it sets the key to itself,

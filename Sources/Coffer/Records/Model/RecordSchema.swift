@@ -266,27 +266,45 @@ struct RecordSchema {
         return try missing(column)
     }
 
-    /// Whether an UPDATE by key changes at most one row and fires no trigger. Then `OR FAIL` leaves
-    /// no partial change that `OR ABORT` would undo.
-    ///
-    /// False too if the table itself has an `ON CONFLICT` clause, which `OR FAIL` would override.
-    /// The triggers of attachments of records do not count: they fire if a row is deleted, or gets
-    /// another key.
+    /// Whether an UPDATE by key changes at most one row and fires no trigger of a program. Then
+    /// `OR FAIL` leaves no partial change that `OR ABORT` would undo: see `triggers()`.
     func updatesOneRowAlone() throws(StoreError) -> Bool {
         let found = try ExistingTable.columns(of: plan.table, connection)
         let keyNames = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
         let foundNames = found.filter { $0.keyRank > 0 }.map(\.name.asciiLowercased)
         guard Set(foundNames) == keyNames else { return false }
-        let other = try connection.firstRow(
+        return try !triggers().mayDiffer
+    }
+
+    /// Whether an INSERT of one row fires triggers, all of them Coffer's. Then `OR FAIL` leaves no
+    /// partial change, and saves a statement journal, which an INSERT without triggers does not
+    /// have.
+    func insertsWithOwnTriggers() throws(StoreError) -> Bool {
+        let found = try triggers()
+        return found.areOwn && !found.mayDiffer
+    }
+
+    /// Looks for triggers on the table.
+    ///
+    /// Those of a change history note a row before it changes, and add no entry that a constraint
+    /// could refuse: a note that `OR FAIL` leaves behind says only that the row was looked at.
+    /// Those of attachments fire if a row is deleted, or gets another key.
+    ///
+    /// - Returns: Whether Coffer has made some; and whether a statement with `OR FAIL` might differ
+    ///   from one without, because of other triggers or a conflict clause of the table.
+    /// - Throws: Errors of reading the schema.
+    private func triggers() throws(StoreError) -> (areOwn: Bool, mayDiffer: Bool) {
+        let found = try connection.firstRow(
             """
-            SELECT 1 FROM (
+            SELECT max(type = 'trigger' AND name GLOB 'coffer:*') AS own,
+                max(type = 'trigger' AND name NOT GLOB 'coffer:*' OR sql LIKE '%conflict%')
+                    AS other
+            FROM (
                 SELECT type, name, tbl_name, sql FROM sqlite_master UNION ALL
                 SELECT type, name, tbl_name, sql FROM sqlite_temp_master)
             WHERE tbl_name = \(plan.table) COLLATE NOCASE
-                AND (type = 'trigger' AND name NOT GLOB 'coffer:bucket:*:record-*'
-                    OR sql LIKE '%conflict%')
             """, isReadOnly: false)
-        return other == nil
+        return (found?["own"] == .integer(1), found?["other"] == .integer(1))
     }
 
     // MARK: Failures
