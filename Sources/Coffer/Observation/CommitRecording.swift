@@ -185,10 +185,12 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         for number in followed.tables.indices {
             let table = followed.tables[number]
             let name = table.lowercasedName
-            guard
+            // The statement of a virtual table writes where EXPLAIN does not show it.
+            let mayWrite =
                 footprint.writesUnknownTable || footprint.writes.names.contains(name)
-                    || footprint.rowChanges(of: name) != RowChanges()
-            else { continue }
+                || footprint.rowChanges(of: name) != RowChanges()
+                || footprint.writes.isEverything && !table.isPlain
+            guard mayWrite else { continue }
             if !followed.triggered.contains(number), !table.isTold(of: statement, footprint) {
                 try addTriggers(number)
             }

@@ -33,12 +33,16 @@ import Testing
                 """,
                 """
                 CREATE TRIGGER "coffer:bucket:videos:record-deleted" AFTER DELETE ON "film" \
-                BEGIN DELETE FROM "bucket:videos" WHERE key = old."id"; END
+                BEGIN DELETE FROM "bucket:videos" WHERE key = old."id"; \
+                UPDATE "coffer:contents" SET state = 'removed' WHERE state <> 'whole' \
+                AND state = 'unfinished' AND bucket = 'videos' AND key = old."id"; END
                 """,
                 """
                 CREATE TRIGGER "coffer:bucket:videos:record-changed" AFTER UPDATE OF "id" ON \
                 "film" WHEN old."id" IS NOT new."id" BEGIN UPDATE "bucket:videos" \
-                SET key = new."id" WHERE key = old."id"; END
+                SET key = new."id" WHERE key = old."id"; \
+                UPDATE "coffer:contents" SET key = new."id" WHERE state <> 'whole' \
+                AND state = 'unfinished' AND bucket = 'videos' AND key = old."id"; END
                 """,
             ])
     }
@@ -255,6 +259,40 @@ import Testing
                 "CREATE TRIGGER t AFTER INSERT ON \"bucket:trailers\" BEGIN SELECT 1; END")
         }
         expect(.unsupported) { try store.write { tx in try tx.create(trailers) } }
+    }
+
+    @Test(arguments: [
+        "CREATE TABLE caption(film REFERENCES \"bucket:plain\"(key) ON DELETE CASCADE, text)",
+        "CREATE TRIGGER gone AFTER DELETE ON film BEGIN DELETE FROM \"bucket:plain\"; END",
+        "CREATE VIEW keys AS SELECT key FROM \"Bucket:Plain\"",
+    ])
+    func `a bucket whose table others name is given to nobody`(sql: String) async throws {
+        let plain = AttachmentBucket<Int64>("plain")
+        try await store.write { tx in
+            _ = try tx.insert(Film(id: 1, title: "one", studio: nil))
+            try tx.set(Data(count: 3), for: 1, in: plain)
+            try tx.execute(SQL(text: sql))
+        }
+        let owned = AttachmentBucket("plain", of: \Film.id)
+        await expect(.unsupported) { try await store.write { tx in try tx.create(owned) } }
+        #expect(try await store.attachment(1, in: plain)?.byteCount == 3)
+    }
+
+    @Test func `records whose keys are compared by another collation have no attachments`() throws {
+        struct Page: Record {
+            static let table = "page"
+            static let key = ["slug"]
+            var slug: String
+        }
+        let pictures = AttachmentBucket("pictures", of: \Page.slug)
+        try store.write { tx in
+            try tx.execute("CREATE TABLE page (slug TEXT NOT NULL COLLATE NOCASE PRIMARY KEY)")
+            try tx.insert(Page(slug: "a"))
+        }
+        #expect(throws: StoreError.self) {
+            try store.write { tx in try tx.set(Data(count: 3), for: "a", in: pictures) }
+        }
+        #expect(throws: StoreError.self) { try store.write { tx in try tx.create(pictures) } }
     }
 
     @Test func `create makes the tables of both, and the store can begin with it`() async throws {

@@ -307,6 +307,47 @@ import Testing
         #expect(try fixture.rowCounts() == [0, 0])
     }
 
+    @Test(arguments: [1, 20 << 20])
+    func `an upload never becomes the attachment of another record with the same key`(
+        byteCount: Int
+    ) async throws {
+        let (store, isFirst) = (store, Shared(true))
+        let source = AsyncThrowingStream<Data, any Error> {
+            guard isFirst.value else { return nil }
+            isFirst.value = false
+            try await store.write { tx in
+                _ = try tx.delete(Film.self, key: 2)
+                #expect(try tx.insert(Film(id: nil, title: "another", studio: nil)) == 2)
+            }
+            return Data(count: byteCount)
+        }
+        await expect(.conflict) {
+            try await store.set(contentsOf: source, for: 2, in: videos)
+        }
+        #expect(try await store.attachment(2, in: videos) == nil)
+        #expect(try fixture.ids() == [1])
+    }
+
+    @Test func `an upload that broke off ends with its record, or follows its key`() async throws {
+        struct BrokenOff: Error {}
+        let (store, isFirst) = (store, Shared(true))
+        let source = AsyncThrowingStream<Data, any Error> {
+            guard isFirst.value else { throw BrokenOff() }
+            isFirst.value = false
+            return Data(count: 10)
+        }
+        await #expect(throws: BrokenOff.self) {
+            try await store.set(contentsOf: source, for: 2, in: videos, isResumable: true)
+        }
+        func uploads() throws -> [Int64] {
+            try store.read { tx in try tx.uploads(in: videos).map(\.key) }
+        }
+        try fixture.execute("UPDATE film SET id = 9 WHERE id = 2")
+        #expect(try uploads() == [9])
+        try fixture.execute("DELETE FROM film WHERE id = 9")
+        #expect(try uploads().isEmpty)
+    }
+
     // MARK: Observation
 
     @Test func `a loop over the attachments hears of those that go with their records`()

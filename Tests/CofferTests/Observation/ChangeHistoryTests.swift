@@ -66,19 +66,27 @@ import Testing
         #expect(batch.changes.map(\.text) == ["insert t 8"])
     }
 
-    @Test func `a record that a constraint refuses leaves no row and no change`() async throws {
-        struct Item: Record, Equatable {
-            static let table = "item"
-            static var indexes: [Index<Self>] { [Index(\.name, isUnique: true)] }
-            var id: Int64
-            var name: String
-        }
+    private struct Item: Record, Equatable {
+        static let table = "item"
+        static var indexes: [Index<Self>] { [Index(\.name, isUnique: true)] }
+        var id: Int64
+        var name: String
+    }
+
+    /// A store with a history of items, and one of them.
+    private func items() throws -> ObservationFixture {
         let fixture = try ObservationFixture()
         try fixture.write { tx in
             try tx.create(Item.self)
             try tx.keepHistory(of: Item.table)
-            try tx.insert([Item(id: 1, name: "a"), Item(id: 2, name: "b")])
+            try tx.insert(Item(id: 1, name: "a"))
         }
+        return fixture
+    }
+
+    @Test func `a record that a constraint refuses leaves no row and no change`() async throws {
+        let fixture = try items()
+        try fixture.write { tx in try tx.insert(Item(id: 2, name: "b")) }
         let start = try token(fixture)
         let loop = fixture.store.changes(in: Item.self).makeAsyncIterator()
         try fixture.write { tx in
@@ -97,6 +105,26 @@ import Testing
         #expect(try Set(fixture.store.changes(since: start).changes.map(\.text)) == expected)
         #expect(try await Set(loop.rows()) == expected)
         #expect(try fixture.triggers() == [])
+    }
+
+    @Test func `a record that a trigger refuses leaves no row and no change`() throws {
+        let fixture = try items()
+        try fixture.run(
+            "CREATE TABLE taken(name UNIQUE)", "INSERT INTO taken VALUES ('b')",
+            """
+            CREATE TRIGGER taking AFTER INSERT ON item BEGIN
+                INSERT INTO taken VALUES (new.name);
+            END
+            """)
+        let start = try token(fixture)
+        try fixture.write { tx in
+            #expect(throws: StoreError.self) { try tx.insert(Item(id: 2, name: "b")) }
+            try tx.insert(Item(id: 3, name: "c"))
+        }
+        let rows = try fixture.read { tx in try tx.fetch(Item.all) }
+        #expect(rows == [Item(id: 1, name: "a"), Item(id: 3, name: "c")])
+        let changes = try fixture.store.changes(since: start).changes
+        #expect(changes.map(\.text) == ["insert item 3"])
     }
 
     @Test func `a batch is bounded and the next one continues`() throws {

@@ -204,6 +204,67 @@ import Testing
         #expect(told == ["rescan unknown"])
     }
 
+    @Test func `a function that fails as a constraint does leads to a rescan as well`()
+        async throws
+    {
+        let fixture = try ObservationFixture()
+        try await fixture.store.prepareConnections { connection in
+            try connection.register(function: "refuse", argumentCount: 1) {
+                let value = try $0.get(0, as: Int64.self)
+                if value == 3 { throw FunctionError("no", resultCode: 19) }
+                return .integer(value)
+            }
+        }
+        try fixture.run("INSERT INTO t(id) VALUES (1), (2), (3)")
+        let told = try await told(fixture, ["t"]) { tx in
+            #expect(throws: StoreError.self) { try tx.execute("UPDATE t SET v = refuse(id)") }
+            try tx.execute("INSERT INTO other VALUES (1)")
+        }
+        #expect(told == ["rescan unknown"])
+    }
+
+    @Test func `rows that the FAIL of another table leaves are reported`() async throws {
+        let fixture = try ObservationFixture()
+        try fixture.run(
+            "CREATE TABLE once(x UNIQUE ON CONFLICT FAIL)",
+            """
+            CREATE TRIGGER noting AFTER INSERT ON t BEGIN INSERT INTO once VALUES (new.v); END
+            """,
+            "INSERT INTO t(id, v) VALUES (1, 'x')")
+        let told = try await told(fixture, ["t"]) { tx in
+            #expect(throws: StoreError.self) {
+                try tx.execute("INSERT INTO t(id, v) VALUES (2, 'y'), (3, 'x')")
+            }
+        }
+        #expect(told == ["insert t 2", "insert t 3"])
+    }
+
+    @Test func `a cascade after a migration without cascades is reported`() async throws {
+        let fixture = try ObservationFixture()
+        try fixture.run(
+            "CREATE TABLE book(k TEXT NOT NULL PRIMARY KEY, t REFERENCES t(id) ON DELETE CASCADE)",
+            "INSERT INTO t(id) VALUES (1), (2)", "INSERT INTO book VALUES ('b', 2)")
+        let loop = fixture.store.changes(in: "book").makeAsyncIterator()
+        let delete: SQL = "DELETE FROM t WHERE id = \(1)"
+        try fixture.store.migrate([Migration("delete") { tx in try tx.execute(delete) }])
+        try fixture.write { tx in try tx.execute("DELETE FROM t WHERE id = \(2)") }
+        var told: [String] = []
+        while told.last != "delete book b" {
+            told = try await loop.rows()
+            #expect(told == ["delete book b"] || told == ["rescan schema"])
+        }
+    }
+
+    @Test func `the table of a virtual table is recorded by triggers`() async throws {
+        let fixture = try ObservationFixture()
+        try fixture.run(
+            "CREATE VIRTUAL TABLE words USING fts4(text)", "INSERT INTO words VALUES ('one')")
+        let told = try await told(fixture, ["words_content"]) { tx in
+            try tx.execute("DELETE FROM words WHERE docid = 1")
+        }
+        #expect(told == ["delete words_content 1"])
+    }
+
     @Test func `the write of another body that fails is not reported`() async throws {
         let fixture = try ObservationFixture()
         let loop = fixture.store.changes(in: "t").makeAsyncIterator()

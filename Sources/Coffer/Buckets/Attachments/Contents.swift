@@ -148,7 +148,8 @@ struct Contents {
         else {
             throw StoreError(
                 .conflict, "the upload does not belong to this caller any more",
-                hint: "Somebody has resumed or discarded it, or no byte came for a day.",
+                hint: "Somebody has resumed or discarded it, its record was deleted, or no byte "
+                    + "came for a day.",
                 table: ContentTables.contents)
         }
         return try Self.content(row)

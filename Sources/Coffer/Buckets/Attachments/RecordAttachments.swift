@@ -29,7 +29,9 @@ extension AttachmentBucket {
     ///   - name: As in `init(_:lifetime:)`.
     ///   - key: The key of the record type, or another property with a unique index. Its type is
     ///     `String`, an integer other than `UInt` and `UInt64`, `UUID`, `Data`, or a `BucketKey`
-    ///     with such a raw value. Otherwise every verb throws `.misuse`, which says why.
+    ///     with such a raw value. Otherwise every verb throws `.misuse`, which says why. A property
+    ///     that is not the key must not become `nil` while its record has an attachment: the update
+    ///     then throws `.constraint`.
     ///   - lifetime: As in `init(_:lifetime:)`.
     public init<R: Record>(
         _ name: String, of key: KeyPath<R, Key>, lifetime: Duration? = nil
@@ -89,7 +91,8 @@ extension WriteTransaction {
     /// - Throws: `StoreError` `.constraint` if an attachment has a key that no record has;
     ///   `.mismatch` if the file does not keep the records' keys unique, or if the bucket was made
     ///   with other types; `.unsupported` for an existing bucket with triggers of a program
-    ///   or a history of changes, which `stopKeepingHistory` ends; `.misuse` for a type that cannot have attachments. After an error nothing is
+    ///   or a history of changes, which `stopKeepingHistory` ends, or whose table another table,
+    ///   trigger or view names; `.misuse` for a type that cannot have attachments. After an error nothing is
     ///   changed.
     /// - Complexity: O(1), and O(*entries*) for a bucket that is given to records.
     public func create<K>(_ bucket: AttachmentBucket<K>) throws {

@@ -80,6 +80,8 @@ struct Upload<Key: BucketKey> {
         _ source: Source, byteCount: Int?, isResumable: Bool, _ expiration: Expiration
     ) async throws -> AttachmentInformation where Source.Element == Data {
         do {
+            // From here on the file knows of the upload, and ends it with the record.
+            if content == nil, place.bucket.plan.recordKey != nil { try await flush() }
             for try await piece in source {
                 try Task.checkCancellation()
                 try requireAtMost(byteCount, piece.count)

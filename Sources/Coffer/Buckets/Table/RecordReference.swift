@@ -67,11 +67,22 @@ struct RecordReference: CustomStringConvertible {
         let entries = try BucketSchema.table(of: bucket).quotedIdentifier()
         let column = try column.quotedIdentifier()
         let (old, new) = ("old.\(column)", "new.\(column)")
+        // An upload for a record that is gone must not become the attachment of another record,
+        // which may get the same row id.
+        let contents = ContentTables.contents.inDoubleQuotes
+        let uploads =
+            "WHERE state <> 'whole' AND state = 'unfinished' "
+            + "AND bucket = \(bucket.inSingleQuotes) AND key = \(old)"
         let actions = [
-            ("AFTER DELETE", "", "DELETE FROM \(entries) WHERE key = \(old)"),
+            (
+                "AFTER DELETE", "",
+                "DELETE FROM \(entries) WHERE key = \(old); "
+                    + "UPDATE \(contents) SET state = 'removed' \(uploads)"
+            ),
             (
                 "AFTER UPDATE OF \(column)", "WHEN \(old) IS NOT \(new) ",
-                "UPDATE \(entries) SET key = \(new) WHERE key = \(old)"
+                "UPDATE \(entries) SET key = \(new) WHERE key = \(old); "
+                    + "UPDATE \(contents) SET key = \(new) \(uploads)"
             ),
         ]
         for (name, (event, condition, action)) in zip(Self.triggers(of: bucket), actions) {
@@ -97,8 +108,9 @@ struct RecordReference: CustomStringConvertible {
     // MARK: Checks
 
     /// - Throws: `.mismatch` if the file does not keep the keys of the records unique, so that it
-    ///   would refuse each change of them.
+    ///   would refuse each change of them, or does not compare them byte by byte.
     func requireUniqueKeys(of bucket: String, _ connection: Connection) throws(StoreError) {
+        try requirePlainKeys(connection)
         do throws(StoreError) {
             _ = try connection.rows(
                 "PRAGMA main.foreign_key_check(\(identifier: BucketSchema.table(of: bucket)))",
@@ -110,6 +122,47 @@ struct RecordReference: CustomStringConvertible {
                 hint: "Make \(self) the key, or give it a unique index.", table: table,
                 column: column, cause: error)
         }
+    }
+
+    /// A foreign key leaves an attachment where it is if the new key is equal by another collation.
+    ///
+    /// - Throws: `.mismatch` if an index compares the key by another collation than BINARY.
+    private func requirePlainKeys(_ connection: Connection) throws(StoreError) {
+        let indexes = try connection.rows(
+            "PRAGMA main.index_list(\(identifier: table))", isReadOnly: false)
+        for index in indexes where index["unique"] == .integer(1) {
+            guard case .text(let name)? = index["name"] else { continue }
+            let columns = try connection.rows(
+                "PRAGMA main.index_xinfo(\(identifier: name))", isReadOnly: false
+            ).filter { $0["key"] == .integer(1) }
+            guard columns.count == 1, case .text(let indexed)? = columns[0]["name"],
+                indexed.isSameIdentifier(as: column), columns[0]["coll"] != .text("BINARY")
+            else { continue }
+            throw StoreError(
+                .mismatch, "\(self) is compared by another collation than BINARY",
+                hint: "Name a key whose column has no COLLATE clause.", table: table,
+                column: column)
+        }
+    }
+
+    /// A table that is made again takes its name along into what refers to it, and out of it.
+    ///
+    /// - Throws: `.unsupported` if a table, trigger or view of the program names the bucket's
+    ///   table.
+    func requireNoOthers(of bucket: String, _ connection: Connection) throws(StoreError) {
+        let entries = BucketSchema.table(of: bucket)
+        let other = try connection.firstRow(
+            """
+            SELECT type, name FROM main.sqlite_master
+            WHERE tbl_name <> \(entries) COLLATE NOCASE AND type IN ('table', 'trigger', 'view')
+            AND instr(lower(sql), lower(\(entries))) > 0 LIMIT 1
+            """, isReadOnly: false)
+        guard let other, case .text(let type)? = other["type"],
+            case .text(let name)? = other["name"]
+        else { return }
+        throw StoreError(
+            .unsupported, "the \(type) \(name) names the table of the bucket",
+            hint: "Drop it first, and make it again after create(_:).", table: entries)
     }
 
     /// - Throws: `.notFound` if the main file has no table of the records.

@@ -22,6 +22,8 @@ enum HostileDefence {
         if coffer_may_map_main_file(handle.db) { try handle.run("PRAGMA mmap_size = 0") }
         for (limit, value) in limits { sqlite3_limit(handle.db, limit, value) }
         _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
+        // Also where a library was built with it switched on.
+        _ = coffer_set_option(handle.db, Int32(coffer_option_fts3_tokenizer), 0)
         // Unknown to SQLCipher 3, where the authorizer takes its place.
         _ = coffer_set_option(handle.db, Int32(coffer_option_defensive), 1)
         _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
@@ -36,8 +38,9 @@ enum HostileDefence {
 
     /// Does what `install` left out on a connection for reading, before it may write.
     ///
-    /// SQL reaches the engine's own `fts3_tokenizer` only through the authorizer, which refuses it,
-    /// or in a CHECK or DEFAULT, which only a write computes.
+    /// Until then SQL reaches the engine's own `fts3_tokenizer`, switched off, only through the
+    /// authorizer, which refuses it, or in a CHECK or DEFAULT. On SQLCipher 4 `integrity_check`
+    /// computes a CHECK too, with values that no program has bound.
     ///
     /// - Throws: The engine's error if it refuses the function or the module.
     static func complete(_ handle: Handle) throws(StoreError) {

@@ -291,10 +291,11 @@ public final class Statement {
     func failure(_ code: Int32) -> StoreError {
         // Code 1 of a statement that compiled is a failed page or a function's own error. Probe
         // while the statement is still open, because SQLite then forgets the failure.
+        let isOfEngine = handle.callback.error == nil
         let error = handle.error(code, sql: sql)
         if !isReadOnly {
             handle.touchObserver?.didFail(
-                self, violatesConstraint: code & 0xff == SQLITE_CONSTRAINT)
+                self, violatesConstraint: isOfEngine && code & 0xff == SQLITE_CONSTRAINT)
             rolledBack()
         }
         let probed = code & 0xff == SQLITE_ERROR ? handle.probeFailure() ?? undone() : nil

@@ -11,8 +11,10 @@ final class StatementFootprint {
     private(set) var writes = TableSet()
     /// Whether it may delete rows by REPLACE, judged by its text and the texts of triggers.
     let mentionsReplace: Bool
-    /// Whether it may keep a part of its changes when it fails (FAIL), judged as REPLACE is.
-    let mentionsFail: Bool
+    /// Whether it may keep a part of its changes when it fails (FAIL), judged by its text. If it
+    /// runs triggers, also by their texts and by the conflict clauses of all tables.
+    var mentionsFail: Bool { textMentionsFail || hasNestedPrograms && roots.mayFailHalfWay }
+    private let textMentionsFail: Bool
     /// Whether it runs triggers or actions of foreign keys.
     private(set) var hasNestedPrograms = false
     /// Whether it writes to a table that is not known.
@@ -26,7 +28,7 @@ final class StatementFootprint {
         self.roots = roots
         let text = sql.asciiLowercased
         mentionsReplace = roots.hasReplacingTriggers || text.contains("replace")
-        mentionsFail = roots.hasFailingTriggers || text.contains("fail")
+        textMentionsFail = text.contains("fail")
     }
 
     /// How the statement changes rows of a table of the main file.
@@ -152,7 +154,10 @@ private struct ProgramStep {
 private final class SchemaRoots {
     let tables: [Int: String]
     let hasReplacingTriggers: Bool
-    let hasFailingTriggers: Bool
+    /// Whether a trigger, or the conflict clause of a table, says FAIL.
+    let mayFailHalfWay: Bool
+    /// Whether foreign keys had no effect, so that statements have no actions of theirs.
+    let pausesForeignKeys: Bool
 
     init(_ connection: Connection) throws(StoreError) {
         var tables = [1: TableSet.schemaTable]
@@ -166,20 +171,29 @@ private final class SchemaRoots {
         self.tables = tables
         let triggers = try connection.firstRow(
             """
-            SELECT max(sql LIKE '%replace%') AS replacing, max(sql LIKE '%fail%') AS failing FROM (
-                SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' UNION ALL
-                SELECT name, sql FROM sqlite_temp_master WHERE type = 'trigger')
+            SELECT max(type = 'trigger' AND sql LIKE '%replace%') AS replacing,
+                max(sql LIKE CASE type WHEN 'trigger' THEN '%fail%' ELSE '%conflict%fail%' END)
+                    AS failing
+            FROM (
+                SELECT type, name, sql FROM main.sqlite_master UNION ALL
+                SELECT type, name, sql FROM sqlite_temp_master)
             WHERE name NOT LIKE 'coffer:%'
             """, isReadOnly: true)
         hasReplacingTriggers = triggers?["replacing"] == .integer(1)
-        hasFailingTriggers = triggers?["failing"] == .integer(1)
+        mayFailHalfWay = triggers?["failing"] == .integer(1)
+        pausesForeignKeys = connection.handle?.migrationMode.pausesForeignKeys ?? false
     }
 
     /// The roots in the schema as the open transaction sees it. Throws errors of reading the
     /// schema.
     static func of(_ connection: Connection) throws(StoreError) -> SchemaRoots {
         let id = ObjectIdentifier(SchemaRoots.self)
-        if let known = try connection.attachment(id) as? SchemaRoots { return known }
+        let isPausing = connection.handle?.migrationMode.pausesForeignKeys ?? false
+        if let known = try connection.attachment(id) as? SchemaRoots,
+            known.pausesForeignKeys == isPausing
+        {
+            return known
+        }
         let made = try SchemaRoots(connection)
         connection.attach(made, as: id)
         return made
@@ -210,6 +224,7 @@ extension Statement {
         var raw: OpaquePointer?
         defer { sqlite3_finalize(raw) }
         handle.authorizer.willListUpdates()
+        defer { _ = handle.authorizer.takeUpdates() }
         let compiled = try handle.compilingAsCoffer("EXPLAIN " + sql, &raw)
         for (table, column) in handle.authorizer.takeUpdates() {
             footprint.add(updatedColumn: column, of: table)

@@ -273,7 +273,7 @@ struct RecordSchema {
         let keyNames = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
         let foundNames = found.filter { $0.keyRank > 0 }.map(\.name.asciiLowercased)
         guard Set(foundNames) == keyNames else { return false }
-        return try !triggers().mayDiffer
+        return try !triggers().mayDiffer && !hasFollowers(besides: keyNames)
     }
 
     /// Whether an INSERT of one row fires triggers, all of them Coffer's. Then `OR FAIL` leaves no
@@ -282,6 +282,20 @@ struct RecordSchema {
     func insertsWithOwnTriggers() throws(StoreError) -> Bool {
         let found = try triggers()
         return found.areOwn && !found.mayDiffer
+    }
+
+    /// Whether attachments follow a column outside the key, which an UPDATE by key may change.
+    private func hasFollowers(besides key: Set<String>) throws(StoreError) -> Bool {
+        let rows = try connection.rows(
+            """
+            SELECT sql FROM sqlite_master WHERE type = 'trigger' \
+            AND tbl_name = \(plan.table) COLLATE NOCASE \
+            AND name GLOB 'coffer:bucket:*:record-changed'
+            """, isReadOnly: false)
+        return try rows.contains { row throws(StoreError) in
+            let sql = try row.read("sql", as: String?.self)?.asciiLowercased ?? ""
+            return !key.contains { sql.contains("update of \($0.inDoubleQuotes) on") }
+        }
     }
 
     /// Looks for triggers on the table.
