@@ -273,7 +273,8 @@ struct RecordSchema {
         let keyNames = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
         let foundNames = found.filter { $0.keyRank > 0 }.map(\.name.asciiLowercased)
         guard Set(foundNames) == keyNames else { return false }
-        return try !triggers().mayDiffer && !hasFollowers(besides: keyNames)
+        guard try !triggers().mayDiffer else { return false }
+        return try !hasFollowers(besides: keyNames)
     }
 
     /// Whether an INSERT of one row fires triggers, all of them Coffer's. Then `OR FAIL` leaves no
@@ -292,10 +293,13 @@ struct RecordSchema {
             AND tbl_name = \(plan.table) COLLATE NOCASE \
             AND name GLOB 'coffer:bucket:*:record-changed'
             """, isReadOnly: false)
-        return try rows.contains { row throws(StoreError) in
+        for row in rows {
             let sql = try row.read("sql", as: String?.self)?.asciiLowercased ?? ""
-            return !key.contains { sql.contains("update of \($0.inDoubleQuotes) on") }
+            if !key.contains(where: { sql.contains("update of \($0.inDoubleQuotes) on") }) {
+                return true
+            }
         }
+        return false
     }
 
     /// Looks for triggers on the table.
