@@ -269,7 +269,6 @@ import Testing
     func `a bucket whose table others name is given to nobody`(sql: String) async throws {
         let plain = AttachmentBucket<Int64>("plain")
         try await store.write { tx in
-            _ = try tx.insert(Film(id: 1, title: "one", studio: nil))
             try tx.set(Data(count: 3), for: 1, in: plain)
             try tx.execute(SQL(text: sql))
         }

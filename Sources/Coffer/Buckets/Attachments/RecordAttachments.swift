@@ -90,10 +90,10 @@ extension WriteTransaction {
     ///
     /// - Throws: `StoreError` `.constraint` if an attachment has a key that no record has;
     ///   `.mismatch` if the file does not keep the records' keys unique, or if the bucket was made
-    ///   with other types; `.unsupported` for an existing bucket with triggers of a program
-    ///   or a history of changes, which `stopKeepingHistory` ends, or whose table another table,
-    ///   trigger or view names; `.misuse` for a type that cannot have attachments. After an error nothing is
-    ///   changed.
+    ///   with other types; `.unsupported` for an existing bucket with triggers of a program or a
+    ///   history of changes, which `stopKeepingHistory` ends, or whose table another table, trigger
+    ///   or view names; `.misuse` for a type that cannot have attachments. After an error nothing
+    ///   is changed.
     /// - Complexity: O(1), and O(*entries*) for a bucket that is given to records.
     public func create<K>(_ bucket: AttachmentBucket<K>) throws {
         let connection = try connection()

@@ -187,7 +187,8 @@ struct BucketSchema {
     /// plan.
     ///
     /// - Throws: `.constraint` if a key is that of no record; `.unsupported` for a bucket with
-    ///   triggers, or with a table that others name; otherwise as `make(_:lifetime:)` and `hasExpiry(_:)`.
+    ///   triggers, or with a table that others name; otherwise as `make(_:lifetime:)` and
+    ///   `hasExpiry(_:)`.
     func create(_ plan: BucketPlan, lifetime: Duration?) throws(StoreError) {
         guard let found = try find(plan) else { return try make(plan, lifetime: lifetime) }
         guard let recordKey = try plan.recordKey?.get() else { return }
