@@ -239,6 +239,13 @@ import Testing
         #expect(told == ["insert t 2", "insert t 3"])
     }
 
+    private struct Row: Record {
+        static let table = "t"
+        var id: Int64
+        var v: String?
+        var u: String?
+    }
+
     @Test func `a cascade after a migration without cascades is reported`() async throws {
         let fixture = try ObservationFixture()
         try fixture.run(
@@ -248,11 +255,9 @@ import Testing
         try await fixture.store.migrate([first])
         let loop = fixture.store.changes(in: "book").makeAsyncIterator()
         // The statement has no cascade here, and the schema stays the same.
-        let second = Migration("second") { tx in
-            try tx.execute("DELETE FROM t WHERE id = \(1)")
-        }
+        let second = Migration("second") { tx in try tx.delete(Row.self, key: 1) }
         try await fixture.store.migrate([first, second])
-        try fixture.write { tx in try tx.execute("DELETE FROM t WHERE id = \(2)") }
+        try fixture.write { tx in try tx.delete(Row.self, key: 2) }
         #expect(try await loop.rows() == ["delete book b"])
     }
 

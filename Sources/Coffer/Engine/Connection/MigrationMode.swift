@@ -6,7 +6,7 @@ import CSQLCipher
 /// deletes the table's rows, and ON DELETE CASCADE then deletes the rows that refer to them. See
 /// <https://www.sqlite.org/foreignkeys.html#fk_schemacommands>.
 struct MigrationMode {
-    fileprivate(set) var pausesForeignKeys = false
+    fileprivate var pausesForeignKeys = false
     fileprivate var renamesAsBefore = false
 
     fileprivate var isActive: Bool { pausesForeignKeys || renamesAsBefore }

@@ -181,14 +181,14 @@ private final class SchemaRoots {
             """, isReadOnly: true)
         hasReplacingTriggers = triggers?["replacing"] == .integer(1)
         mayFailHalfWay = triggers?["failing"] == .integer(1)
-        pausesForeignKeys = connection.handle?.migrationMode.pausesForeignKeys ?? false
+        pausesForeignKeys = connection.handle?.migrationMode.isPausingForeignKeys ?? false
     }
 
     /// The roots in the schema as the open transaction sees it. Throws errors of reading the
     /// schema.
     static func of(_ connection: Connection) throws(StoreError) -> SchemaRoots {
         let id = ObjectIdentifier(SchemaRoots.self)
-        let isPausing = connection.handle?.migrationMode.pausesForeignKeys ?? false
+        let isPausing = connection.handle?.migrationMode.isPausingForeignKeys ?? false
         if let known = try connection.attachment(id) as? SchemaRoots,
             known.pausesForeignKeys == isPausing
         {
