@@ -52,8 +52,12 @@ import Testing
         for name in try FileManager.default.contentsOfDirectory(atPath: descriptors.path) {
             let link = descriptors.appending(path: name).path
             let target = try? FileManager.default.destinationOfSymbolicLink(atPath: link)
-            // Pipes have no path, and the temporary files of the system are in these folders.
-            guard let target, target.hasPrefix("/"), !target.hasPrefix("/dev/") else { continue }
+            // Pipes have no path, and devices have no bytes of the store. These folders may be in
+            // memory, which is below /dev.
+            let isOwn = [folder, temporary].contains { target?.hasPrefix($0.url.path) == true }
+            guard let target, isOwn || target.hasPrefix("/") && !target.hasPrefix("/dev/") else {
+                continue
+            }
             files.append(link)
         }
         #expect(files.count >= 2, "the process has the store open")
