@@ -406,7 +406,7 @@ final class RecordTable {
     func insertStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let insertion { return insertion }
         try ready(connection, isCreating: true)
-        // Each row would cost SQLCipher 3.4.1 an encrypted statement journal: 40 µs.
+        // Each row would cost SQLCipher 3.4.1 an encrypted statement journal: 200 000 instructions.
         let orFail = try RecordSchema(plan, connection).insertsWithOwnTriggers()
         let statement = try prepare(plan.insertSQL(orFail: orFail), connection)
         statement.changesOneRow = orFail
