@@ -20,7 +20,13 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     private var hook: UpdateHook?
     /// The statement that has begun last.
     private var last: Run?
+    private let wanted: Set<SQLText>
+    /// Why something could not be recorded.
+    private(set) var failure: StoreError?
+    private var schemaVersion: Int64?
+    private(set) var result = Result(rows: [], rescans: [:])
 
+    /// A statement that runs.
     private struct Run {
         let statement: Statement
         let footprint: StatementFootprint
@@ -29,11 +35,6 @@ final class CommitRecording: CommitRecorder, TouchObserver {
         /// The number of log entries before it.
         var start: Int
     }
-    private let wanted: Set<SQLText>
-    /// Why something could not be recorded.
-    private(set) var failure: StoreError?
-    private var schemaVersion: Int64?
-    private(set) var result = Result(rows: [], rescans: [:])
 
     /// What loops that follow rows get.
     struct Result {
@@ -221,8 +222,11 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     /// Reads the keys of changed rows whose row id is not the key, while they can be read.
     private func resolve() throws(StoreError) {
         let tables = followed.tables
+        let keyed = Set(
+            tables.indices.filter { tables[$0].rowID != nil && !tables[$0].isKeyedByRowID })
+        guard !keyed.isEmpty else { return }
         try silently { () throws(StoreError) in
-            let lost = try log.resolve { table, row throws(StoreError) in
+            let lost = try log.resolve(keyed) { table, row throws(StoreError) in
                 try tables[table].key(ofRow: row, connection)
             }
             for table in lost { untold.insert(tables[table].lowercasedName) }

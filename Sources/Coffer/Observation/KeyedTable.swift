@@ -115,7 +115,7 @@ extension KeyedTable {
     ///
     /// - Throws: Errors of the query.
     func key(ofRow row: Int64, _ connection: Connection) throws(StoreError) -> [Value]? {
-        guard let rowID, !isKeyedByRowID else { return [.integer(row)] }
+        guard let rowID else { return nil }
         let sql = SQL(
             text: "SELECT \(key.joined(separator: ", ")) FROM main.\(try name.quotedIdentifier()) "
                 + "WHERE \(rowID) = ?", arguments: [.integer(row)])

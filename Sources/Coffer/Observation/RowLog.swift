@@ -50,15 +50,18 @@ struct RowLog {
 
     /// Replaces row ids by keys.
     ///
-    /// - Parameter key: The key of a row of a table; `nil` if there is no such row.
+    /// - Parameters:
+    ///   - tables: The tables whose keys are not row ids.
+    ///   - key: The key of a row of a table; `nil` if there is no such row.
     /// - Returns: The tables of which a row was not found.
     /// - Throws: What `key` throws.
     mutating func resolve(
-        _ key: (Int, Int64) throws(StoreError) -> [Value]?
+        _ tables: Set<Int>, _ key: (Int, Int64) throws(StoreError) -> [Value]?
     ) throws(StoreError) -> Set<Int> {
         var lost: Set<Int> = []
         for index in entries.indices.dropFirst(resolvedCount) {
-            guard case .row(let mark, let table, let row) = entries[index] else { continue }
+            guard case .row(let mark, let table, let row) = entries[index], tables.contains(table)
+            else { continue }
             if let values = try key(table, row) {
                 entries[index] = .key(mark, table: table, values)
             } else {
