@@ -28,6 +28,14 @@ struct ChangeTriggers {
         case inserted = 1
         case updated = 2
         case deleted = 3
+
+        init(_ kind: ReportedChange.Kind) {
+            switch kind {
+            case .insertion: self = .inserted
+            case .update: self = .updated
+            case .deletion: self = .deleted
+            }
+        }
     }
 
     /// The prefix of all names of Coffer's triggers and their tables.

@@ -84,17 +84,11 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     private func installHook() {
         guard let handle, followed.tables.contains(where: { $0.rowID != nil }) else { return }
         let hook = UpdateHook(tables: followed.tables.map(\.name)) {
-            [unowned self] operation, table, row in
+            [unowned self] kind, table, row in
             guard !followed.triggered.contains(table) else { return }
-            let mark: ChangeTriggers.Mark =
-                switch operation {
-                case .insert: .inserted
-                case .update: .updated
-                case .delete: .deleted
-                }
             // The verb that deletes the row reports its key.
-            if mark == .deleted, !followed.tables[table].isKeyedByRowID { return }
-            log.append(.row(mark, table: table, row))
+            if kind == .deletion, !followed.tables[table].isKeyedByRowID { return }
+            log.append(.row(ChangeTriggers.Mark(kind), table: table, row))
         }
         hook.install(on: handle)
         self.hook = hook
@@ -266,15 +260,9 @@ final class CommitRecording: CommitRecorder, TouchObserver {
 
     func didChange(_ change: ReportedChange) {
         guard let number = number(of: change.table) else { return }
-        let mark: ChangeTriggers.Mark =
-            switch change.kind {
-            case .insertion: .inserted
-            case .update: .updated
-            case .deletion: .deleted
-            }
         // The hook has told of it.
-        if mark != .deleted, followed.tables[number].rowID != nil { return }
-        log.append(.key(mark, table: number, change.key))
+        if change.kind != .deletion, followed.tables[number].rowID != nil { return }
+        log.append(.key(ChangeTriggers.Mark(change.kind), table: number, change.key))
     }
 
     /// The number of a table whose rows are identified by what verbs report.

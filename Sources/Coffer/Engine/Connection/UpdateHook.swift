@@ -8,19 +8,15 @@ import CSQLCipher
 /// undoes later. `StatementFootprint.rowChanges(of:)` tells for which statements it is complete.
 /// See <https://www.sqlite.org/c3ref/update_hook.html>.
 final class UpdateHook {
-    enum Operation {
-        case insert, update, delete
-    }
-
     /// Names of tables of the main file, as the schema spells them, ended by NUL.
     private let names: [[CChar]]
-    private let body: (Operation, Int, Int64) -> Void
+    private let body: (ReportedChange.Kind, Int, Int64) -> Void
 
     /// - Parameters:
     ///   - tables: Names of tables of the main file, as the schema spells them.
-    ///   - body: Called with the operation, the index of the table in `tables`, and the row id.
+    ///   - body: Called with what has happened, the index of the table in `tables`, and the row id.
     ///     Must not use the connection.
-    init(tables: [String], _ body: @escaping (Operation, Int, Int64) -> Void) {
+    init(tables: [String], _ body: @escaping (ReportedChange.Kind, Int, Int64) -> Void) {
         names = tables.map { Array($0.utf8CString) }
         self.body = body
     }
@@ -45,9 +41,9 @@ final class UpdateHook {
         guard strcmp(database, "main") == 0 else { return }
         for index in names.indices where strcmp(table, names[index]) == 0 {
             switch operation {
-            case SQLITE_INSERT: body(.insert, index, row)
+            case SQLITE_INSERT: body(.insertion, index, row)
             case SQLITE_UPDATE: body(.update, index, row)
-            default: body(.delete, index, row)
+            default: body(.deletion, index, row)
             }
             return
         }
@@ -59,7 +55,7 @@ private func reportUpdate(
     table: UnsafePointer<CChar>?, row: Int64
 ) {
     guard let context, let database, let table else { return }
-    // Unretained: who installs the hook removes it before it lets go of it.
+    // Unretained: the owner of the hook removes it from the handle before it lets go of it.
     let hook = Unmanaged<UpdateHook>.fromOpaque(context).takeUnretainedValue()
     hook.report(operation, database, table, row)
 }
