@@ -86,7 +86,7 @@ extension Run {
     }
 }
 
-/// What a thread of the system does: the same kind of thread that the plain C has.
+/// Runs a closure in a thread of the system, as the plain C does.
 private final class ThreadBody {
     private let body: @Sendable () -> Void
 

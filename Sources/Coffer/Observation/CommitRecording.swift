@@ -183,7 +183,7 @@ final class CommitRecording: CommitRecorder, TouchObserver {
             // The statement of a virtual table writes where EXPLAIN does not show it.
             let mayWrite =
                 footprint.writesUnknownTable || footprint.writes.names.contains(name)
-                || footprint.rowChanges(of: name) != RowChanges()
+                || footprint.rowChanges(of: name) != nil
                 || footprint.writes.isEverything && !table.isPlain
             guard mayWrite else { continue }
             if !followed.triggered.contains(number), !table.isTold(of: statement, footprint) {
@@ -200,7 +200,7 @@ final class CommitRecording: CommitRecorder, TouchObserver {
     /// Whether a statement may delete rows of tables whose keys are not row ids.
     private func deletes(_ footprint: StatementFootprint) -> Bool {
         followed.tables.contains {
-            !$0.isKeyedByRowID && footprint.rowChanges(of: $0.lowercasedName).deletes
+            !$0.isKeyedByRowID && footprint.rowChanges(of: $0.lowercasedName)?.deletes == true
         }
     }
 

@@ -2,6 +2,7 @@
 struct KeyedTable: Equatable {
     /// The name as the schema has it.
     let name: String
+    /// The name in lower case of ASCII.
     let lowercasedName: SQLText
     /// The columns that identify a row in events, quoted: those of the primary key if none of them
     /// can be NULL, otherwise a name of the row id.
@@ -14,11 +15,11 @@ struct KeyedTable: Equatable {
     /// Whether there is a partial unique index, or one on an expression. The row that REPLACE would
     /// delete because of it cannot be found beforehand.
     let hasHiddenUniqueKeys: Bool
-    /// The columns whose change makes another row of a row, in lower case of ASCII; `rowid` stands
-    /// for every name of the row id.
+    /// Columns whose new value gives a row another key, in lower case of ASCII. The row id is
+    /// always `rowid`.
     let identifyingColumns: Set<SQLText>
-    /// Whether all changes of its rows are those of statements on the table: it is no part of a
-    /// virtual table, and no constraint of its own replaces rows or keeps a half of a statement.
+    /// Whether the update hook can be relied on: no virtual table keeps its data in the table, and
+    /// no conflict clause of the table replaces rows or keeps half of a statement.
     let isPlain: Bool
     /// Whether the primary key's own index compares its columns byte by byte.
     let comparesBytes: Bool
@@ -97,7 +98,7 @@ extension KeyedTable {
     /// Whether the update hook, and the verbs that report their rows, tell of every row of the
     /// table that a statement changes.
     func isTold(of statement: Statement, _ footprint: StatementFootprint) -> Bool {
-        let changes = footprint.rowChanges(of: lowercasedName)
+        let changes = footprint.rowChanges(of: lowercasedName) ?? RowChanges()
         guard isPlain, !footprint.writesUnknownTable, !footprint.mentionsReplace,
             !changes.isSilent
         else { return false }
@@ -111,7 +112,7 @@ extension KeyedTable {
         return !changes.deletes || isKeyedByRowID || isReported && isAlone
     }
 
-    /// The key of the row with a row id; `nil` if there is no such row.
+    /// Reads the key of a row. Returns `nil` if no row has this row id.
     ///
     /// - Throws: Errors of the query.
     func key(ofRow row: Int64, _ connection: Connection) throws(StoreError) -> [Value]? {

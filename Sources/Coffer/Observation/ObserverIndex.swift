@@ -39,7 +39,8 @@ struct ObserverIndex<Observer: AnyObject> {
 
     /// The observers that one of these tables concerns.
     ///
-    /// - Complexity: O(*tables* + *observers found*); for everything, O(*observers*).
+    /// - Complexity: O(*tables* + *found observers*). O(*observers*) if `tables` stands for
+    ///   everything.
     func concerned(by tables: TableSet) -> [Observer] {
         if tables.isEmpty { return [] }
         if tables.isEverything { return all }

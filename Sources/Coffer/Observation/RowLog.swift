@@ -52,7 +52,7 @@ struct RowLog {
     ///
     /// - Parameters:
     ///   - tables: The tables whose keys are not row ids.
-    ///   - key: The key of a row of a table; `nil` if there is no such row.
+    ///   - key: Reads the key of a row; returns `nil` if the row is gone.
     /// - Returns: The tables of which a row was not found.
     /// - Throws: What `key` throws.
     mutating func resolve(

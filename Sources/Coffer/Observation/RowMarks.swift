@@ -25,7 +25,7 @@ struct RowMarks {
         }
     }
 
-    /// What identifies a row; an integer alone is compared faster than a list of values.
+    /// Identifies a row. Most keys are one integer, which compares faster than a list of values.
     enum Key: Hashable {
         case integer(Int64)
         case values([Value])

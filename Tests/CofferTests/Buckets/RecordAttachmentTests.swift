@@ -280,26 +280,32 @@ import Testing
         #expect(try await store.attachment(1, in: empty) == nil)
     }
 
+    /// A source of one piece, which writes to the store before it gives the piece.
+    private func source(
+        _ byteCount: Int, after write: @escaping @Sendable () async throws -> Void
+    ) -> AsyncThrowingStream<Data, any Error> {
+        let isFirst = Shared(true)
+        return AsyncThrowingStream {
+            guard isFirst.value else { return nil }
+            isFirst.value = false
+            try await write()
+            return Data(count: byteCount)
+        }
+    }
+
     @Test(arguments: [1, 20 << 20])
     func `an upload for a record that is deleted meanwhile stores nothing`(
         byteCount: Int
     ) async throws {
-        let (store, isFirst) = (store, Shared(true))
-        let source = AsyncThrowingStream<Data, any Error> {
-            guard isFirst.value else { return nil }
-            isFirst.value = false
+        let store = store
+        let source = source(byteCount) {
             try await store.write { tx in _ = try tx.delete(Film.self, key: 1) }
-            return Data(count: byteCount)
         }
         await expect(.notFound) {
             try await store.set(contentsOf: source, for: 1, in: videos)
         }
-        isFirst.value = true
-        let addition = AsyncThrowingStream<Data, any Error> {
-            guard isFirst.value else { return nil }
-            isFirst.value = false
+        let addition = self.source(10) {
             try await store.write { tx in _ = try tx.delete(Film.self, key: 2) }
-            return Data(count: 10)
         }
         await expect(.notFound) {
             try await store.append(contentsOf: addition, to: 2, in: videos)
@@ -311,15 +317,12 @@ import Testing
     func `an upload never becomes the attachment of another record with the same key`(
         byteCount: Int
     ) async throws {
-        let (store, isFirst) = (store, Shared(true))
-        let source = AsyncThrowingStream<Data, any Error> {
-            guard isFirst.value else { return nil }
-            isFirst.value = false
+        let store = store
+        let source = source(byteCount) {
             try await store.write { tx in
                 _ = try tx.delete(Film.self, key: 2)
                 #expect(try tx.insert(Film(id: nil, title: "another", studio: nil)) == 2)
             }
-            return Data(count: byteCount)
         }
         await expect(.conflict) {
             try await store.set(contentsOf: source, for: 2, in: videos)

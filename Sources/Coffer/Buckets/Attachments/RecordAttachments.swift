@@ -13,7 +13,7 @@ extension AttachmentBucket {
     /// All verbs of attachments work on it. The file itself keeps attachments and records together,
     /// by a foreign key with ON DELETE CASCADE and ON UPDATE CASCADE, and two triggers:
     ///
-    /// - Setting an attachment throws `.notFound` if there is no such record.
+    /// - Setting an attachment throws `.notFound` if no record has the key.
     /// - An attachment is removed in the transaction that deletes its record, and it follows the
     ///   record if its key changes. REPLACE deletes the row that it replaces, and so the
     ///   attachment; `upsert` keeps it. Where foreign keys are off, in a migration and in many

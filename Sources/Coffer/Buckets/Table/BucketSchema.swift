@@ -208,7 +208,7 @@ struct BucketSchema {
         try reference.addTriggers(of: plan.name, connection)
     }
 
-    /// Makes the table of a bucket of attachments anew, with the same entries.
+    /// Makes a new table for a bucket of attachments, and moves the entries there.
     private func remake(
         _ bucket: String, _ found: Found, _ reference: RecordReference
     ) throws(StoreError) {
@@ -230,7 +230,7 @@ struct BucketSchema {
         try contents.addTriggers(to: bucket)
     }
 
-    /// The name of a bucket's table that is made anew, in SQL.
+    /// The name of the old table while the entries move, quoted.
     private static let former = "\"coffer:former\""
 
     /// Makes the table of a bucket, without a column for expiry.

@@ -59,10 +59,8 @@ enum ZeroPageCheck {
     /// Ends the check of the database `schema` if its file has `auto_vacuum`: SQLite itself may
     /// then leave pages of zeros at the end of the file. Throws errors of reading the pragma.
     static func removeIfAutoVacuum(on handle: Handle, schema: String = "main") throws(StoreError) {
-        let sql =
-            schema == "main"
-            ? "PRAGMA main.auto_vacuum" : "PRAGMA \(try schema.quotedIdentifier()).auto_vacuum"
-        guard try Engine.capabilities.cipherMajorVersion < 4, try handle.firstInteger(sql) != 0
+        guard try Engine.capabilities.cipherMajorVersion < 4,
+            try handle.firstInteger("PRAGMA \(try schema.quotedIdentifier()).auto_vacuum") != 0
         else { return }
         try remove(from: handle, schema: schema)
     }
@@ -76,8 +74,8 @@ enum ZeroPageCheck {
         }
     }
 
-    /// Passes the file of the database `schema` and its methods to `body`, and then its WAL or
-    /// journal if that is open. Throws the engine's error if there is no such database.
+    /// Calls `body` with the main file of the database `schema`, and then with its WAL or journal
+    /// if SQLite has opened it. Throws the engine's error if no database has this name.
     private static func forEachFile(
         of handle: Handle, _ schema: String,
         _ body: (UnsafeMutablePointer<sqlite3_file>, UnsafePointer<sqlite3_io_methods>) -> Void

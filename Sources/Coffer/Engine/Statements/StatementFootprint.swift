@@ -31,10 +31,10 @@ final class StatementFootprint {
         textMentionsFail = text.contains("fail")
     }
 
-    /// How the statement changes rows of a table of the main file.
+    /// How the statement changes rows of a table of the main file; `nil` if no step does.
     ///
     /// - Parameter table: The name in lower case of ASCII.
-    func rowChanges(of table: SQLText) -> RowChanges { changes[table] ?? RowChanges() }
+    func rowChanges(of table: SQLText) -> RowChanges? { changes[table] }
 
     /// Database numbers in the program: the main file, and `temp`, which only this connection
     /// sees. An attached file has a higher number, which counts as every table.
@@ -46,18 +46,10 @@ final class StatementFootprint {
         case "OpenRead", "ReopenIdx":
             if let name = table(root: step.second, in: step.third) { reads.formUnion(name) }
         case "OpenWrite":
-            guard let name = table(root: step.second, in: step.third) else {
-                cursors[step.first] = nil
-                return
-            }
-            writes.formUnion(name)
-            if name.isEverything { writesUnknownTable = true }
-            cursors[step.first] = name.names.first
+            cursors[step.first] = addWrite(root: step.second, in: step.third)
         case "Clear":
-            guard let name = table(root: step.first, in: step.second) else { return }
-            writes.formUnion(name)
-            if name.isEverything { writesUnknownTable = true }
-            if let name = name.names.first { changes[name, default: RowChanges()].isSilent = true }
+            guard let name = addWrite(root: step.first, in: step.second) else { return }
+            changes[name, default: RowChanges()].isSilent = true
         case "Insert", "Delete": addChange(step)
         case "Program": hasNestedPrograms = true
         // A virtual table reads and writes other tables; a pragma reads data outside any table.
@@ -70,18 +62,23 @@ final class StatementFootprint {
     /// Begins another program: that of a trigger, whose cursors have numbers of their own.
     fileprivate func beginProgram() { cursors = [:] }
 
+    /// Adds a write to the table of a root, and returns the table's name if it is known.
+    private func addWrite(root: Int, in schema: Int) -> SQLText? {
+        guard let tables = table(root: root, in: schema) else { return nil }
+        writes.formUnion(tables)
+        if tables.isEverything { writesUnknownTable = true }
+        return tables.names.first
+    }
+
     /// Adds a change of a row. The update hook is told of it if the step names its table, and for a
     /// deletion also if it counts it.
     private func addChange(_ step: ProgramStep) {
         guard let name = cursors[step.first] else { return }
         var found = changes[name] ?? RowChanges()
-        switch step.opcode {
-        case "Insert" where step.table == nil: found.isSilent = true
-        case "Insert" where step.flags & ProgramStep.isUpdate != 0: found.updates = true
-        case "Insert": found.inserts = true
-        // An UPDATE deletes the old row first, if foreign keys look at it.
-        case _ where step.table == nil: break
-        default:
+        if step.opcode == "Insert" {
+            if step.table == nil { found.isSilent = true }
+        } else if step.table != nil {
+            // Without a table it is the first half of an UPDATE at which foreign keys look.
             found.deletes = true
             if step.second & ProgramStep.isCounted == 0 { found.isSilent = true }
         }
@@ -103,14 +100,11 @@ final class StatementFootprint {
 }
 
 /// How a statement changes rows of one table.
-struct RowChanges: Equatable {
-    var inserts = false
-    var updates = false
+struct RowChanges {
     var deletes = false
     /// Whether rows change of which the update hook is not told.
     var isSilent = false
-    /// The columns that an UPDATE sets, in lower case of ASCII; `rowid` stands for every name of
-    /// the row id.
+    /// Columns that an UPDATE sets, in lower case of ASCII. The row id is always `rowid`.
     var updatedColumns: Set<SQLText> = []
 }
 
@@ -122,11 +116,9 @@ private struct ProgramStep {
     let third: Int
     /// The table that `Insert` and `Delete` name; they pass it to the update hook.
     let table: String?
-    let flags: Int
 
-    /// The flag of `Insert` that says that a row is updated, and that of `Delete`, in its second
-    /// operand, that the row is counted: `OPFLAG_ISUPDATE` and `OPFLAG_NCHANGE` of `sqliteInt.h`.
-    static let isUpdate = 0x04
+    /// The flag in the second operand of `Delete` that says that the row is counted:
+    /// `OPFLAG_NCHANGE` of `sqliteInt.h`.
     static let isCounted = 0x01
 
     /// Reads the current row of an EXPLAIN; `nil` if it names no opcode.
@@ -140,13 +132,6 @@ private struct ProgramStep {
         third = Int(sqlite3_column_int64(raw, 4))
         let text = sqlite3_column_text(raw, 5).map { String(cString: $0) }
         table = text?.isEmpty == true ? nil : text
-        // SQLite 3.15 writes the flags in hexadecimal digits, newer ones as a number.
-        if sqlite3_column_type(raw, 6) == SQLITE_TEXT {
-            let digits = sqlite3_column_text(raw, 6).map { String(cString: $0) } ?? ""
-            flags = Int(digits, radix: 16) ?? 0
-        } else {
-            flags = Int(sqlite3_column_int64(raw, 6))
-        }
     }
 }
 
