@@ -142,7 +142,8 @@ public struct Configuration: Sendable {
     }
 
     /// The size of the WAL in bytes at which a write waits for a checkpoint, and that checkpoint
-    /// for the running reads. It waits once for each read that keeps the WAL, and at most 50 ms.
+    /// for the running reads. It waits once for each read that keeps the WAL, and at most 50 ms. It
+    /// does not wait for a read of this store that has lasted as long already.
     ///
     /// Below this size no write waits for reads, see ``checkpointPageCount``. While a longer read
     /// runs, the WAL grows beyond it, until ``maximumSnapshotAge`` or

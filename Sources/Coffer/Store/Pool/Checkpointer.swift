@@ -12,7 +12,8 @@ import Synchronization
 ///    few pages written in the meantime, and the WAL restarts unless a read still needs its end. A
 ///    file that does not grow is also faster to sync.
 /// 2. From `maximumWALByteCount` on, which mostly reads cause, the next write waits for a
-///    checkpoint that waits for the reads, once and briefly: see `WALBound`.
+///    checkpoint that waits for the reads, once and briefly, unless one of them has lasted long
+///    already: see `WALBound`.
 /// 3. Unfinished work is *owed*: a WAL above its bound, and pages under an old key. A timer tries
 ///    again. It holds up nobody, and stops once a checkpoint has finished.
 final class Checkpointer: Sendable {
@@ -22,13 +23,15 @@ final class Checkpointer: Sendable {
         case beforeNextWrite
         /// The same, and the checkpoint waits this long for reads.
         case afterReads(Duration)
+        /// No checkpoint now, because a read has lasted too long to be waited for.
+        case later(isNew: Bool)
         /// No checkpoint: reads that began by then must end.
         case end(begunBy: ContinuousClock.Instant, WALBound.Reason)
 
         /// Whether the write gate stays held until the checkpoint has ended.
         var keepsWriteGate: Bool {
             switch self {
-            case .nothing, .besideWrites, .end: false
+            case .nothing, .besideWrites, .later, .end: false
             case .beforeNextWrite, .afterReads: true
             }
         }
@@ -151,6 +154,9 @@ final class Checkpointer: Sendable {
             case .none: break
             // Everything that can be moved has been moved.
             case .leave: return .nothing
+            case .passOver:
+                defer { state.isTold = true }
+                return .later(isNew: !state.isTold)
             case .end(let begunBy, let reason): return .end(begunBy: begunBy, reason)
             case .wait(let patience):
                 // If a single commit exceeded the bound, its pages are first moved alongside the
@@ -188,8 +194,12 @@ final class Checkpointer: Sendable {
     /// If `need` keeps the write gate, that thread leaves the gate after the checkpoint. Reads that
     /// must end have been asked to when this returns.
     func start(_ need: Need) {
-        if case .end(let begunBy, let reason) = need { return end(readsBegunBy: begunBy, reason) }
-        guard need != .nothing else { return }
+        switch need {
+        case .nothing: return
+        case .end(let begunBy, let reason): return end(readsBegunBy: begunBy, reason)
+        case .later(let isNew): return leaveForLater(isNew)
+        case .besideWrites, .beforeNextWrite, .afterReads: break
+        }
         // A strong reference: a store that is released in the meantime closes when this is over.
         thread.async { [self] in
             run(need)
@@ -279,18 +289,28 @@ final class Checkpointer: Sendable {
     private func didWaitInVain(
         since beginning: ContinuousClock.Instant, _ outcome: Outcome
     ) {
-        let (isNew, blocker, count) = state.withLock { state in
+        let isNew = state.withLock { state in
             defer { state.isTold = true }
-            let count = max(state.frameCount, maximumFrameCount)
             state.bound.didWaitInVain(
-                at: count, since: beginning, isMoved: outcome.isMoved,
-                oldestRead: outcome.oldestRead)
-            return (!state.isTold, state.bound.blocker, count)
+                at: max(state.frameCount, maximumFrameCount), since: beginning,
+                isMoved: outcome.isMoved, oldestRead: outcome.oldestRead)
+            return !state.isTold
         }
         // Outside the slot, because it calls the user's code.
-        guard isNew else { return }
+        if isNew { tellOfLength() }
+    }
+
+    /// A timer moves what a read leaves, because no write waits for that read.
+    private func leaveForLater(_ isNew: Bool) {
+        owe()
+        if isNew { tellOfLength() }
+    }
+
+    /// Calls the user's code.
+    private func tellOfLength() {
+        let (count, blocker) = state.withLock { ($0.frameCount, $0.bound.blocker) }
         pool.events.walIsTooLong(
-            pageCount: count, maximumPageCount: maximumFrameCount,
+            pageCount: max(count, maximumFrameCount), maximumPageCount: maximumFrameCount,
             isOtherProcess: blocker == .otherProcess)
     }
 

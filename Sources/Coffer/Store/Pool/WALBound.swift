@@ -1,8 +1,9 @@
 /// Decides whether a write waits for the reads that keep the WAL above its bound, and when they
 /// end.
 ///
-/// Writes could wait, reads could end, or the WAL could grow: it grows. A write waits for a read
-/// once and briefly. If that was in vain, no write waits until the read has gone:
+/// Writes could wait, reads could end, or the WAL could grow: it grows. A write waits for reads
+/// once and briefly. It does not wait for a read of this store that has lasted as long already. If
+/// a read remains, no write waits until that read has gone:
 ///
 /// - The store knows its own reads. It asks a read to end when the read has become too old, or
 ///   still keeps the WAL at its second bound.
@@ -11,7 +12,7 @@
 /// - Short reads that overlap keep the WAL although none of them lasts. A write waits for them
 ///   again whenever the WAL has grown by a quarter, and for longer at the second bound.
 struct WALBound {
-    /// What a write waited for in vain.
+    /// What a write waited for in vain, or passed over.
     enum Blocker: Equatable {
         /// This store's reads that began by `begunBy`. Those that began by `toldBegunBy` were asked
         /// to end.
@@ -27,6 +28,8 @@ struct WALBound {
         case none
         /// The read that keeps it is still running.
         case leave
+        /// A read keeps it that has lasted longer than the next write would wait.
+        case passOver
         /// The next write waits this long for the reads.
         case wait(Duration)
         /// The reads that began by then are asked to end.
@@ -103,7 +106,12 @@ struct WALBound {
             return end(oldest, begunBy, frameCount)
         case nil:
             guard frameCount >= waitFrameCount else { return .none }
-            return .wait(frameCount < lastFrameCount ? Self.patience : Self.lastPatience)
+            let patience = frameCount < lastFrameCount ? Self.patience : Self.lastPatience
+            let late = ContinuousClock.now - patience
+            guard let oldest = oldestRead(), oldest <= late else { return .wait(patience) }
+            blocker = .ownReads(begunBy: late)
+            waitWhenGrown(from: frameCount)
+            return .passOver
         }
     }
 
