@@ -11,7 +11,9 @@ extension Store {
     /// version is checked (``VerificationReport/stalePageCount``).
     ///
     /// The cores of the machine, eight at most, authenticate pages at the same time where they
-    /// follow each other; those of a sample seldom do. The check of the structure uses one core.
+    /// follow each other; those of a sample seldom do. The check of the structure uses one core. In
+    /// WAL mode it runs at the same time as that of the pages, if the store has 4 MiB and
+    /// ``Configuration/maximumReaderCount`` is more than 2: it takes two connections then.
     ///
     /// In WAL mode, reads and writes continue during the check. Before a failing page is reported,
     /// it is read again under the write lock, which also covers the check of the WAL. A store that

@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// One run of `verify`.
 ///
 /// 1. In a read transaction, the run reads the pages of the main file through the engine's own
@@ -9,7 +17,9 @@
 ///    reading only cannot take the lock, and checks failing pages again. Without WAL the run takes
 ///    no lock that would make other readers wait. If there is damage, this step also finds out what
 ///    the damaged pages hold.
-/// 3. In another read transaction SQLite checks the structure.
+/// 3. In another read transaction SQLite checks the structure. In a large store in WAL mode it
+///    does so beside the first two steps, on another core. Without WAL a writer that waits for the
+///    lock of the first step would keep that transaction from beginning.
 ///
 /// If there is damage, and another process has changed the key meanwhile, the first two steps begin
 /// again.
@@ -24,6 +34,8 @@ struct Verification {
     var locksWriters = true
     /// The most threads that authenticate pages; `nil` for one for each core.
     var threadCountMax: Int?
+    /// The size of a large store: checking both at once saves more than another connection costs.
+    var overlapByteCount = 4 << 20
     /// For tests: called in the transaction of the second step.
     var willRecheck: () -> Void = {}
 
@@ -32,10 +44,14 @@ struct Verification {
     func run() throws -> VerificationReport {
         try scope.requireValid()
         var report = VerificationReport()
+        let structure = ParallelWork { [check = StructureCheck(core: core)] in check.run($0) }
+        defer { structure.abandon() }
         // A store in memory has no pages to draw from: only its structure can be checked.
         let hasFile = core.pool.file != nil
-        if hasFile { try checkPages(&report) }
-        if scope.coversStructure || !hasFile { try checkStructure(&report) }
+        if hasFile { try checkPages(&report, beside: mayOverlap ? structure : nil) }
+        if scope.coversStructure || !hasFile {
+            try report.take(structure.output(cancellation))
+        }
         if !report.isGood {
             let pages = report.damagedPages + report.damagedFramePages
             core.pool.events.verificationFoundDamage(pages: pages.map(\.number))
@@ -43,13 +59,28 @@ struct Verification {
         return report
     }
 
+    /// Whether the structure may be checked beside the pages: if that leaves a connection for the
+    /// readers of the store, and if no thread waits for this one.
+    private var mayOverlap: Bool {
+        scope.coversStructure && threadCount > 1 && core.pool.journalMode == .wal
+            && core.configuration.maximumReaderCount > 2 && !HeldStore.isInsideAny
+    }
+
+    /// The threads that check.
+    private var threadCount: Int { threadCountMax ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
+
     // MARK: Pages
 
-    private func checkPages(_ report: inout VerificationReport) throws {
+    private typealias Structure = ParallelWork<[StructureCheck.Finding]>
+
+    /// - Parameter structure: The check of the structure that begins with the first page.
+    private func checkPages(
+        _ report: inout VerificationReport, beside structure: Structure?
+    ) throws {
         let empty = report
         for _ in 0..<Self.keyTryCount {
             report = empty
-            let key = try checkPagesOnce(&report)
+            let key = try checkPagesOnce(&report, beside: structure)
             // All frames that another process has committed under a new key fail under this one.
             let hasDamage = !report.damagedPages.isEmpty || !report.damagedFramePages.isEmpty
             guard try hasDamage && currentKey() != key else { return }
@@ -67,9 +98,11 @@ struct Verification {
     }
 
     /// - Returns: The key under which the findings count.
-    private func checkPagesOnce(_ report: inout VerificationReport) throws -> KeyID {
+    private func checkPagesOnce(
+        _ report: inout VerificationReport, beside structure: Structure?
+    ) throws -> KeyID {
         let suspects = try core.read(cancellation: cancellation) { tx in
-            try checkMainFile(try tx.connection(), &report)
+            try checkMainFile(try tx.connection(), &report, beside: structure)
         }
         guard locksWriters, core.pool.journalMode == .wal, core.pool.mode != .readOnly else {
             return try core.read(cancellation: cancellation) { tx in
@@ -93,7 +126,7 @@ struct Verification {
     ///   been writing them.
     /// - Throws: `.cancelled` if the task was cancelled; errors of the transaction's first read.
     private func checkMainFile(
-        _ connection: Connection, _ report: inout VerificationReport
+        _ connection: Connection, _ report: inout VerificationReport, beside structure: Structure?
     ) throws -> [Int] {
         let open = try lockedState(of: connection)
         let pages = RawPages(open.handle, key: open.key, profile: open.profile)
@@ -102,8 +135,13 @@ struct Verification {
         report.pageCountTotal = fileCount < pages.lockPage ? fileCount : fileCount - 1
         var generator = SystemRandomNumberGenerator()
         let chosen = scope.pages(of: fileCount, lockPage: pages.lockPage, using: &generator)
+        var threadCount = threadCount
+        if let structure, fileCount * pages.byteCount >= overlapByteCount {
+            structure.begin()
+            threadCount -= 1
+        }
         let sweep = PageSweep(
-            open.handle, key: open.key, profile: open.profile, threadCountMax: threadCountMax)
+            open.handle, key: open.key, profile: open.profile, threadCountMax: threadCount)
         let suspects = try sweep.failing(of: chosen) { count throws(StoreError) in
             report.pageCount = count
             tellProgress(report, of: chosen.count)
@@ -228,56 +266,4 @@ struct Verification {
         }
         return damaged
     }
-
-    // MARK: Structure
-
-    private func checkStructure(_ report: inout VerificationReport) throws {
-        let isIntact = try checkStructure(&report) { tx in
-            try tx.rows("PRAGMA integrity_check").map { try $0.get(0) }.filter { $0 != "ok" }
-        }
-        let refersWell = try checkStructure(&report) { tx in
-            try tx.rows("PRAGMA foreign_key_check").map { row in
-                let rowID = try row.get(1, as: Int?.self).map(String.init) ?? "without row id"
-                return "row \(rowID) of \(try row.get(0, as: String.self)) refers to a row of "
-                    + "\(try row.get(2, as: String.self)) that does not exist"
-            }
-        }
-        report.isStructureChecked = isIntact && refersWell
-    }
-
-    /// Runs one of SQLite's checks, and adds its findings to the report's problems.
-    ///
-    /// If SQLite cannot compile or run the check although no page is damaged, sets
-    /// `structureFailure`. If damage ends the check, that is a problem as well.
-    ///
-    /// - Parameter problems: Runs the check, and returns its findings in words.
-    /// - Returns: Whether the check ran to its end.
-    /// - Throws: Errors of a read that say nothing about the structure, such as `.busy`.
-    private func checkStructure(
-        _ report: inout VerificationReport, _ problems: (inout ReadTransaction) throws -> [String]
-    ) throws -> Bool {
-        do {
-            report.problems += try core.read(cancellation: cancellation, problems)
-            return true
-        } catch let error as StoreError where error.isInability && report.damagedPages.isEmpty {
-            // For example, the schema needs a collation or function that only the program
-            // registers. If a page had failed in the transaction, the error would be `.damaged`.
-            report.structureFailure = error.message
-            return false
-        } catch let error as StoreError
-            where [.damaged, .sql].contains(error.code)
-            || error.code == .io && !report.damagedPages.isEmpty
-        {
-            // SQLCipher 4 fails the pragma itself.
-            let text = "the check of the structure did not finish: \(error.message)"
-            if !report.problems.contains(text) { report.problems.append(text) }
-            return false
-        }
-    }
-}
-
-extension StoreError {
-    /// Whether SQLite could not compile or run one of its own checks. If the pages are authentic,
-    /// the schema needs a collation or a function that this program does not have.
-    var isInability: Bool { code == .sql && (resultCode ?? 0) & 0xff == 1 }
 }

@@ -25,20 +25,25 @@ struct StoreOptions: ParsableArguments {
     }
 
     /// Reads the secret, opens the store, and closes it whatever `body` does.
+    ///
+    /// - Parameter readerCount: The most connections that read at once.
     func withStore<T: Sendable>(
         _ secret: SecretOptions, mode: OpenMode = .mustExist,
-        hardLinks: Configuration.HardLinks = .refused, _ body: (Store) async throws -> T
+        hardLinks: Configuration.HardLinks = .refused, readerCount: Int = 1,
+        _ body: (Store) async throws -> T
     ) async throws -> T {
-        let opened = try await open(with: try key(secret), mode: mode, hardLinks: hardLinks)
+        let opened = try await open(
+            with: try key(secret), mode: mode, hardLinks: hardLinks, readerCount: readerCount)
         return try await closing(opened, body)
     }
 
     func open(
         with key: consuming sending StoreKey, mode: OpenMode = .mustExist,
-        hardLinks: Configuration.HardLinks = .refused
+        hardLinks: Configuration.HardLinks = .refused, readerCount: Int = 1
     ) async throws -> Store {
         var configuration = configuration
         configuration.hardLinks = hardLinks
+        configuration.maximumReaderCount = readerCount
         return try await Store(path: path, key: key, mode: mode, configuration: configuration)
     }
 

@@ -42,8 +42,9 @@ struct Verify: AsyncParsableCommand {
         // Opens for reading only, which leaves a WAL with content alone. The last connection to
         // close would otherwise move the WAL into the file and delete it. By then, opening has
         // already cut off the frames behind a damaged frame, so that nobody could save them.
+        // With three readers the structure is checked beside the pages.
         let found = try await store.withStore(
-            secret, mode: .readOnly, hardLinks: .told
+            secret, mode: .readOnly, hardLinks: .told, readerCount: 3
         ) { opened in
             try await Signals.cancelling(isLateResultKept: false) {
                 defer { reporter.finish() }
