@@ -131,9 +131,11 @@ def number(value):
 
 
 def growth_value(entry):
-    """What is drawn of a growth figure: the cost of one row, lookup or opening, and its unit."""
-    if entry["workload"] == "growth-get":
+    """What is drawn of a growth figure: the cost of one row, lookup, range or opening, and its unit."""
+    if entry["workload"] in ("growth-get", "growth-index"):
         return entry["median_us"] / 10_000, "µs"
+    if entry["workload"] == "growth-range":
+        return entry["median_us"] / 1000, "µs"
     if entry["workload"] == "growth-open":
         return entry["median_us"] / 1000, "ms"
     return entry["median_us"] / entry["rows"], "µs"
@@ -141,11 +143,13 @@ def growth_value(entry):
 
 def growth(objects, title):
     panels = [("growth-insert", "insert, µs a row"), ("growth-get", "lookup at random, µs"),
-              ("growth-scan", "fetch all, µs a row"), ("growth-open", "open and first lookup, ms")]
+              ("growth-scan", "fetch all, µs a row"), ("growth-open", "open and first lookup, ms"),
+              ("growth-index", "lookup by an index, µs"), ("growth-range", "100 rows in order, µs"),
+              ("growth-group", "group by, µs a row"), ("growth-verify", "verify, µs a row")]
     found = [entry for entry in objects if entry["workload"].startswith("growth")]
     if not found:
         return None
-    picture = Picture(900, 660, title)
+    picture = Picture(900, 1230, title)
     marks = legend(picture, found)
     for index, (workload, words) in enumerate(panels):
         entries = [entry for entry in found if entry["workload"] == workload]
@@ -159,11 +163,12 @@ def growth(objects, title):
 # Latencies
 
 # One in so many calls takes longer. The slowest of all has no such number: it stands at the end.
-PERCENTILES = {"50": (2, "p50"), "90": (10, "p90"), "99": (100, "p99"), "100": (1000, "max")}
+PERCENTILES = {"50": (2, "p50"), "90": (10, "p90"), "99": (100, "p99"), "99.9": (1000, "p99.9"), "100": (10_000, "max")}
 # The figures, their words, and the µs of their unit.
 LATENCIES = {"W6-latency": ("durable write, ms", 1000), "W6-latency-read": ("lookup meanwhile, µs", 1)}
 # Of one writer; in the tables only.
 BESIDE = {"W6-quiet": ("one durable write, alone, ms", 1000), "W6-beside": ("the same beside a long read, ms", 1000),
+          "W6-beside-4mb": ("the same with 4 MB of WAL, ms", 1000),
           "sweep-quiet": ("one set of 1 000 a second, alone, µs", 1), "sweep-beside": ("the same beside a sweep, µs", 1),
           "serve-quiet": ("1 000 writes a second, alone, ms", 1000), "serve-quiet-read": ("lookup meanwhile, µs", 1),
           "serve-rotating": ("the same through ten rotations and a new root, ms", 1000),

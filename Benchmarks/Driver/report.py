@@ -245,7 +245,7 @@ def latencies(objects):
     units = plots.LATENCIES | plots.BESIDE
     for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE + SWEEP + SERVE).index(entry["workload"])):
         words, unit = units[entry["workload"]]
-        cells = [short(entry["percentiles_us"][name] / unit) for name in plots.PERCENTILES]
+        cells = [short(entry["percentiles_us"][name] / unit) if name in entry["percentiles_us"] else "" for name in plots.PERCENTILES]
         yield "| " + " | ".join([words, shown(entry["system"]), *cells, f"{entry['rows']:.0f}"]) + " |"
     yield ""
 
@@ -329,7 +329,7 @@ def growth_cost(entry):
 def write_readme():
     (objects, adoption), details = read(), json.loads(DETAILS.read_text())
     fill(README, figures=figures(objects, details), machine=machine_lines(details), adoption=adoption_lines(adoption))
-    fill(MAIN_README, speed=main_summary(objects))
+    fill(MAIN_README, speed=main_summary(objects), faster=faster(objects))
 
 
 def fill(path, **parts):
@@ -361,6 +361,38 @@ def main_summary(objects):
             cells.append(marked(times(rival["ratio_to_c"]), rival, ours) if rival else "")
         cells += [times(known[engine, workload, own]["ratio_to_c"]) for engine in others]
         yield f"| {WORDS[workload]} | " + " | ".join(cells) + " |"
+
+
+# What a system that is faster than Coffer does not do. One that is not named here gives up nothing.
+GIVEN_UP = {
+    "c-sqlite": "encryption; it is plain SQLite, called from C",
+    "lmdb": "encryption and queries: keys and values only, called from C",
+    "rocksdb": "encryption and queries: keys and values only, called from C",
+}
+# Plain C on SQLCipher is the 1 of all ratios, and swift-c is C in Swift's words.
+FLOORS = ["c-sqlcipher", "c-values", "c-grouped", "c-checked", "swift-c"]
+
+
+def faster(objects):
+    """Everybody who is faster than Coffer, at what, by how much, and what they give up for it."""
+    found = {}
+    for engine in engines(objects):
+        for workload in COMPARED:
+            entries = {entry["system"]: entry for entry in objects
+                       if entry["workload"] == workload and entry["engine"] == engine}
+            own = [entry for name, entry in entries.items() if name.startswith("coffer") and name != "coffer-ungrouped"]
+            for system in [name for name in entries if not name.startswith("coffer") and name not in FLOORS]:
+                ours = min(own, key=lambda entry: entry["median_us"], default=None)
+                if ours is None or not all(ratio < 0.95 for ratio in ratios(entries[system], ours)):
+                    continue
+                ratio = ours["median_us"] / entries[system]["median_us"]
+                found.setdefault(system, {}).setdefault(WORDS[workload], []).append((engine, ratio))
+    yield "| Faster than Coffer | at, and how many times | gives up |"
+    yield "|---" * 3 + "|"
+    for system in [name for name in WORKLOADS if name in found]:
+        at = "; ".join(f"{words} " + ", ".join(f"{short(ratio)} ({engine})" for engine, ratio in of_words)
+                       for words, of_words in found[system].items())
+        yield f"| {shown(system)} | {at} | {GIVEN_UP.get(system, 'nothing')} |"
 
 
 def machine_lines(details):

@@ -10,7 +10,8 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
-COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W5-get-integers", "W5-get-bytes", "W5-get-each", "W5-get-many", "W5-keys", "W5-entries", "W1-bind", "W2-borrow", "read-one", "read-empty", "flights-import", "flights-fetch"]
+COUNTED = ["W1", "W2", "W3", "W3-many", "W4", "W5-put", "W5-get", "W5-get-integers", "W5-get-bytes", "W5-get-each", "W5-get-many", "W5-keys", "W5-entries", "W1-bind", "W2-borrow", "read-one", "read-empty",
+           "watch-nobody", "watch-changes", "watch-log", "open-raw", "open-pool-raw", "flights-import", "flights-fetch"]
 COUNTED_ROWS = 5000
 
 W14 = ["W1", "W2", "W2d", "W3", "W4"]
@@ -26,7 +27,7 @@ SCANS = ["W5-get-many", "W5-keys", "W5-entries"]
 IN_PLACE = ["W1-bind", "W2-borrow"]
 # One run of W6-latency is two figures, and so is one of W6-beside; only their names are in the plans.
 LATENCY = ["W6-latency", "W6-latency-read"]
-BESIDE = ["W6-quiet", "W6-beside"]
+BESIDE = ["W6-quiet", "W6-beside", "W6-beside-4mb"]
 INSERT = ["W6-single", "W6-async64"]
 SET = ["W6-set64"]
 DURABLE = INSERT + SET
@@ -49,21 +50,25 @@ BLOBS = ["blob-in", "blob-out"]
 ATTACHMENTS = ["attach-in", "attach-out"]
 # A real table; Scripts/flights fetches it.
 FLIGHTS = ["flights-import", "flights-fetch", "flights-questions"]
+# Records of a key and one more property.
+PRICES = [f"price-{name}" for name in ["none", "int", "double", "bool", "date", "uuid", "text-15", "text-40", "text-optional", "data-14", "data-40", "bytes-40", "enum"]]
 GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
+# Made on the same files afterwards; growth-index makes an index.
+GROWTH_MORE = ["growth-range", "growth-group", "growth-verify", "growth-index"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 WORKLOADS = {
-    "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH,
+    "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH + GROWTH_MORE,
     "c-values": ["W2", "W2d", "W3"],
     "c-grouped": ["W6-async64", "W6-set64"],
     "c-checked": ["compact"],
-    "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH,
+    "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH + GROWTH_MORE,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
-    "coffer-record": W14 + MANY + ["W2-borrow"] + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH,
+    "coffer-record": W14 + MANY + ["W2-borrow"] + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH + GROWTH_MORE + PRICES,
     "coffer-ungrouped": ["W6-async64"],
     "coffer-keyring": ["W6-single", "open-raw", "open-pool-raw"] + ROTATION + SERVE,
     "coffer-tool": FLEET,
-    "coffer-fast": W14 + MANY + FLIGHTS,
+    "coffer-fast": W14 + MANY + FLIGHTS + PRICES,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
     "coffer-bucket": W5 + GETS + EACH + SCANS + SET + SWEEP + BLOBS + ATTACHMENTS,
     "coffer-cached": EACH,
@@ -73,7 +78,7 @@ WORKLOADS = {
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH
+ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH + GROWTH_MORE
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket",

@@ -237,7 +237,7 @@ int64_t floor_problems(const char *sql) {
     return count + (code != SQLITE_DONE);
 }
 
-static int64_t all_problems(void) {
+int64_t floor_all_problems(void) {
     int64_t count = floor_problems("PRAGMA integrity_check");
 #ifndef FLOOR_IS_PLAIN
     // SQLCipher 3 cannot check all pages, only those that the structure reaches.
@@ -253,7 +253,7 @@ static void verify(bench_arguments arguments) {
         bench_check none = {0}, found = {0};
         floor_open(arguments, false);
         bench_start();
-        int64_t count = all_problems();
+        int64_t count = floor_all_problems();
         bench_stop();
         found.sum = (uint64_t)count;
         bench_sample(megabytes, none, found);
@@ -265,7 +265,7 @@ static void verify(bench_arguments arguments) {
     bench_copy_damaged(arguments.path, copy);
     arguments.path = copy;
     floor_open(arguments, false);
-    int64_t found = all_problems();
+    int64_t found = floor_all_problems();
 #ifndef FLOOR_IS_PLAIN
     // SQLCipher finds the bit by the page's MAC, whichever check reads the page; plain SQLite has
     // no MAC.

@@ -49,6 +49,8 @@ void floor_insert(sqlite3_stmt *statement, const bench_record *records, int64_t 
 void floor_update(sqlite3_stmt *statement, const bench_record *records, int64_t count);
 floor_record *floor_fetch(sqlite3_stmt *statement, int64_t *count);
 void floor_find(sqlite3_stmt *statement, int64_t id, floor_record *record);
+/// Takes the first row of a statement whose parameters are bound.
+void floor_take(sqlite3_stmt *statement, floor_record *record);
 bench_check floor_sum(const bench_record *records, int64_t count);
 /// Fetches all and sums it up, outside the clock.
 bench_check floor_sum_of_file(sqlite3_stmt *select);
@@ -63,8 +65,12 @@ bench_check floor_sum_of_finds(int64_t lookups, int64_t rows);
 bench_check floor_fill(bench_arguments arguments, int64_t count);
 /// The rows of a check's answer that are not "ok", and one if it fails.
 int64_t floor_problems(const char *sql);
+/// The problems that all checks of the engine find: of pages, where it has one, and of structure.
+int64_t floor_all_problems(void);
 /// Frees the bytes of a fetched record.
 void floor_release(floor_record *record);
+/// Frees what floor_fetch has returned.
+void floor_release_all(floor_record *records, int64_t count);
 #define FLOOR_INSERT \
     "INSERT INTO item (id, name, url, kind, x, y, created, flag, note, data) " \
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"

@@ -107,6 +107,8 @@ static void write_each(sqlite3_stmt *insert, const bench_record *records, int64_
 
 static void write_beside(bench_arguments arguments) {
     int64_t count = arguments.rows;
+    // C bounds the log by nothing, so both figures are of the same work.
+    bool is_small = bench_is(arguments, "W6-beside-4mb");
     bench_record *records = bench_records_make(count + 1, 2 * count, 1);
     double *latencies = malloc(2 * (size_t)count * sizeof *latencies);
     for (int64_t i = 0; i < arguments.repeats; i++) {
@@ -125,8 +127,8 @@ static void write_beside(bench_arguments arguments) {
         pthread_join(reader, NULL);
 
         bench_check read = floor_sum_of_file(select);
-        bench_latencies("W6-quiet", latencies, count, written, read);
-        bench_latencies("W6-beside", latencies + count, count, written, read);
+        if (!is_small) bench_latencies("W6-quiet", latencies, count, written, read);
+        bench_latencies(arguments.workload, latencies + count, count, written, read);
         sqlite3_finalize(insert), sqlite3_finalize(select);
         floor_close();
     }
@@ -194,7 +196,7 @@ static void hold_idle(bench_arguments arguments) {
 void floor_queue(bench_arguments arguments) {
     if (bench_is(arguments, "read-one")) return read_one(arguments);
     if (bench_is(arguments, "read-empty")) return read_nothing(arguments);
-    if (bench_is(arguments, "W6-beside")) return write_beside(arguments);
+    if (strncmp(arguments.workload, "W6-beside", 9) == 0) return write_beside(arguments);
     if (bench_is(arguments, "idle")) return hold_idle(arguments);
     insert_batches(arguments);
 }

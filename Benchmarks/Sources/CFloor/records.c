@@ -118,6 +118,10 @@ floor_record *floor_fetch(sqlite3_stmt *statement, int64_t *count) {
 
 void floor_find(sqlite3_stmt *statement, int64_t id, floor_record *record) {
     if (sqlite3_bind_int64(statement, 1, id) != SQLITE_OK) floor_fail("bind");
+    floor_take(statement, record);
+}
+
+void floor_take(sqlite3_stmt *statement, floor_record *record) {
     if (sqlite3_step(statement) != SQLITE_ROW) floor_fail("find");
     read_all(statement, record);
     sqlite3_reset(statement);
@@ -148,7 +152,7 @@ bench_check floor_sum(const bench_record *records, int64_t count) {
     return check;
 }
 
-static void release_all(floor_record *records, int64_t count) {
+void floor_release_all(floor_record *records, int64_t count) {
     for (int64_t i = 0; i < count; i++) floor_release(records + i);
     free(records);
 }
@@ -157,7 +161,7 @@ bench_check floor_sum_of_file(sqlite3_stmt *select) {
     int64_t count;
     floor_record *records = floor_fetch(select, &count);
     bench_check check = floor_sum(records, count);
-    release_all(records, count);
+    floor_release_all(records, count);
     return check;
 }
 
@@ -170,7 +174,7 @@ bench_check floor_time_fetch(sqlite3_stmt *select) {
     bench_stop();
     bench_check read = floor_sum(records, count);
     bench_start();
-    release_all(records, count);
+    floor_release_all(records, count);
     bench_stop();
     return read;
 }
@@ -207,7 +211,7 @@ bench_check floor_time_finds(sqlite3_stmt *find, int64_t lookups, int64_t rows) 
     bench_stop();
     for (int64_t i = 0; i < lookups; i++) bench_check_found(&read, bench_shuffled(i, rows) + 1, records + i);
     bench_start();
-    release_all(records, lookups);
+    floor_release_all(records, lookups);
     bench_stop();
     return read;
 }

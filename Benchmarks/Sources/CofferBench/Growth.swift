@@ -8,6 +8,8 @@ struct Growth {
     /// Records are made in portions, so that ten million need no memory for all of them.
     private let portion = 10_000
     private let lookups = 10_000
+    private let ranges = 1000
+    private let rangeRows = 100
 
     init(_ run: Run) { self.run = run }
 
@@ -45,6 +47,89 @@ struct Growth {
             } check: {
                 Check(asked: keys, found: $0)
             }
+            try store.close()
+        }
+    }
+
+    /// Looks up rows by a text that has an index.
+    func findByName() throws {
+        let making = try run.openStore()
+        try making.write { tx in
+            try tx.execute("CREATE INDEX IF NOT EXISTS item_name ON item (name)")
+        }
+        try making.checkpoint(.truncate)
+        try making.close()
+        try onFile { store in
+            let expected = (0..<lookups).map { index in
+                let key = Run.shuffled(index, run.rows) + 1
+                return Item.make(key...key)[0]
+            }
+            try run.sample(written: Check(expected)) {
+                try store.read { tx in
+                    var items: [Item] = []
+                    items.reserveCapacity(lookups)
+                    for name in expected.lazy.map(\.name) {
+                        guard let item = try tx.first(Item.where(\.name == name)) else {
+                            throw Missing()
+                        }
+                        items.append(item)
+                    }
+                    return items
+                }
+            } check: {
+                Check($0)
+            }
+        }
+    }
+
+    /// Fetches rows that follow each other.
+    func findRanges() throws {
+        try onFile { store in
+            let keys = (0..<ranges).map { index in
+                let first = Run.shuffled(index, run.rows - rangeRows) + 1
+                return Int64(first)...Int64(first + rangeRows - 1)
+            }
+            var written = Check()
+            for range in keys {
+                written.add(Check(Item.make(Int(range.lowerBound)...Int(range.upperBound))))
+            }
+            try run.sample(written: written) {
+                try store.read { tx in
+                    try keys.map { range in try tx.fetch(Item.where(range.contains(\.id))) }
+                }
+            } check: { found in
+                Check(found.joined())
+            }
+        }
+    }
+
+    /// Counts the rows of each kind.
+    func group() throws {
+        try onFile { store in
+            try run.sample {
+                try store.read { tx in try tx.counts(by: \Item.kind) }
+            } sameAs: { counts in
+                Check(counts: counts)
+            }
+        }
+    }
+
+    func verify() throws {
+        try onFile { store in
+            try run.sample(written: Check()) {
+                try store.verify()
+            } check: { report in
+                guard report.isGood else { throw Missing() }
+                return Check()
+            }
+        }
+    }
+
+    /// Runs `body` on a store that was opened for it, as often as requested.
+    private func onFile(_ body: (Store) throws -> Void) throws {
+        for _ in 0..<run.repeats {
+            let store = try run.openStore()
+            try body(store)
             try store.close()
         }
     }

@@ -25,6 +25,8 @@ import Workloads
         case ("coffer-record", "W6-latency"):
             Run.wait { try await StoreRecords(run).insertAndFindAtOnce() }
         case ("coffer-record", "W6-beside"): try Queue(run).writeBesideRead()
+        case ("coffer-record", "W6-beside-4mb"):
+            try Queue(run).writeBesideRead(walByteCount: 4 << 20)
         case ("coffer-record", "read-one"): try Queue(run).readOne()
         case ("coffer-record", "read-empty"): try Queue(run).readNothing()
         case ("coffer-record", "watch-nobody"): try watched(run, .nobody)
@@ -50,12 +52,19 @@ import Workloads
         case ("coffer-record", "growth-get"): try Growth(run).get()
         case ("coffer-record", "growth-scan"): try Growth(run).scan()
         case ("coffer-record", "growth-open"): try Growth(run).open()
+        case ("coffer-record", "growth-index"): try Growth(run).findByName()
+        case ("coffer-record", "growth-range"): try Growth(run).findRanges()
+        case ("coffer-record", "growth-group"): try Growth(run).group()
+        case ("coffer-record", "growth-verify"): try Growth(run).verify()
         case ("coffer-record", "flights-import"), ("coffer-fast", "flights-import"):
             try Flights(run).insert()
         case ("coffer-record", "flights-fetch"), ("coffer-fast", "flights-fetch"):
             try Flights(run).fetch()
         case ("coffer-record", "flights-questions"), ("coffer-fast", "flights-questions"):
             try Flights(run).ask()
+        case ("coffer-record", let name) where name.hasPrefix("price"),
+            ("coffer-fast", let name) where name.hasPrefix("price"):
+            try Prices(run).fetch()
         case ("coffer-connection", "W1"): try ConnectionRecords(run).insert()
         case ("coffer-connection", "W2"), ("coffer-connection", "W2d"):
             try ConnectionRecords(run).fetch()
@@ -124,9 +133,12 @@ extension Run {
     }
 
     /// A writer and one reader, which is all that one thread uses; or more readers.
-    func openStore(readers: Int = 1) throws -> Store {
-        let store = try Store(
-            path: path, key: storeKey, configuration: configuration(connections: 1 + readers))
+    func openStore(
+        readers: Int = 1, _ change: (inout Configuration) -> Void = { _ in }
+    ) throws -> Store {
+        var configuration = configuration(connections: 1 + readers)
+        change(&configuration)
+        let store = try Store(path: path, key: storeKey, configuration: configuration)
         try describe(store)
         return store
     }

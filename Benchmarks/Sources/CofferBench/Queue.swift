@@ -46,10 +46,14 @@ struct Queue {
     }
 
     /// Durable writes one after the other, and the same during one long read.
-    func writeBesideRead() throws {
+    ///
+    /// - Parameter walByteCount: The bound of the WAL; `nil` for the default.
+    func writeBesideRead(walByteCount: Int? = nil) throws {
         for _ in 0..<run.repeats {
             let items = Item.make(1...3 * run.rows)
-            let store = try filled(Array(items.prefix(run.rows)))
+            let store = try filled(Array(items.prefix(run.rows))) {
+                if let walByteCount { $0.maximumWALByteCount = walByteCount }
+            }
             let quiet = try write(items[run.rows..<2 * run.rows], to: store)
             let reading = LongRead()
             try reading.begin(on: store, rows: run.rows)
@@ -57,8 +61,10 @@ struct Queue {
             try reading.end()
             let written = Check(items)
             let read = Check(try store.read { tx in try tx.fetch(Item.all) })
-            run.latencies("W6-quiet", quiet, written: written, read: read)
-            run.latencies("W6-beside", beside, written: written, read: read)
+            if walByteCount == nil {
+                run.latencies("W6-quiet", quiet, written: written, read: read)
+            }
+            run.latencies(run.workload, beside, written: written, read: read)
             try store.close()
         }
     }
@@ -123,12 +129,14 @@ struct Queue {
         for store in stores { try store.close() }
     }
 
-    private func filled(_ items: [Item]) throws -> Store {
+    private func filled(
+        _ items: [Item], _ change: (inout Configuration) -> Void = { _ in }
+    ) throws -> Store {
         run.removeFile()
         let filling = try run.openStore()
         try filling.write { tx in try tx.insert(items) }
         try filling.close()
-        return try run.openStore()
+        return try run.openStore(change)
     }
 }
 

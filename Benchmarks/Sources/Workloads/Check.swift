@@ -26,6 +26,15 @@ public struct Check {
         }
     }
 
+    /// The count of each text, in the order of the texts' bytes; each is one row.
+    public init(counts: [String: Int]) {
+        for (text, count) in counts.sorted(by: { $0.key < $1.key }) {
+            add(text)
+            bench_check_integer(&sum, Int64(count))
+            bench_check_end_row(&sum)
+        }
+    }
+
     public init(_ flights: some Sequence<Flight>) {
         for flight in flights { add(flight) }
     }
