@@ -46,3 +46,20 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// SQLite.swift, when RIVALS names a folder of checkouts. Its own manifest has SQLCipher for Apple's
+// platforms alone, so its sources are compiled here, with its trait SQLCipher on and the module
+// that this names made from what pkg-config finds. `Benchmarks/run` makes the link to them.
+if Context.environment["RIVALS"] != nil {
+    package.targets += [
+        .systemLibrary(
+            name: "SQLCipher", path: "Sources/SQLCipherModule", pkgConfig: "sqlcipher"),
+        .target(
+            name: "SQLite", dependencies: ["SQLCipher"], path: ".build-rivals/SQLite",
+            exclude: ["Info.plist", "PrivacyInfo.xcprivacy"],
+            swiftSettings: [.define("SQLCipher"), .swiftLanguageMode(.v5)]),
+        .executableTarget(
+            name: "bench-sqliteswift", dependencies: ["SQLite", "Workloads"],
+            path: "Sources/SQLiteSwiftBench"),
+    ]
+}

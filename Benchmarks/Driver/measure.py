@@ -9,7 +9,7 @@ import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from systems import ALL_WORKLOADS, COUNTED, COUNTED_ROWS, DURABLE, OWN, UNENCRYPTED, WORKLOADS, say
+from systems import ALL_WORKLOADS, COUNTED, COUNTED_ROWS, DURABLE, OWN, UNAUTHENTICATED, UNENCRYPTED, WORKLOADS, say
 
 # What every system has to report of itself, where its engine knows the word.
 SETTINGS = ["page_size", "cache_size", "journal_mode", "synchronous", "temp_store"]
@@ -108,7 +108,7 @@ class Figures:
         """That the engine is the one that is meant, that it encrypts, and is set up as for all the others."""
         versions = {key: value for key, value in facts.items() if key.endswith("_version")}
         self.versions.setdefault(system, {}).update(versions)
-        if system not in UNENCRYPTED:
+        if system not in UNENCRYPTED | UNAUTHENTICATED:
             if not facts.get("cipher_version", "").startswith(self.engine.version):
                 raise Failed(f"{system} {workload} runs on SQLCipher '{facts.get('cipher_version')}', not {self.engine.version}")
             with path.open("rb") as file:
@@ -177,6 +177,12 @@ class Figures:
     def times(self, workload, rows, system):
         return [sample["us"] for sample in self.samples.get((workload, rows, system), [])]
 
+    def origin(self, system):
+        """Of a rival from a checkout: its version, its commit, and the runtime that it needs beside it."""
+        facts = dict(self.engine.origins.get(self.engine.executable(system), {}))
+        runtime = self.versions.get(system, {}).get("runtime_version")
+        return {**facts, "runtime": runtime} if facts and runtime else facts
+
     def objects(self):
         """One object for each figure, as the issue lays it out."""
         systems = list(WORKLOADS)
@@ -199,6 +205,7 @@ class Figures:
                 "extra_instructions_per_row": round((count - floor_count) / COUNTED_ROWS) if is_counted else None,
                 "runs": len(times),
                 "rows": samples[0]["rows"],
+                **self.origin(system),
             }
             if workload in DURABLE and samples[0]["syncs"]:
                 # Counted on Linux only.

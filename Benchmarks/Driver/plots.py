@@ -10,6 +10,7 @@ COLOURS = {
     "c-sqlcipher": "#000000", "c-values": "#1f1f1f", "c-grouped": "#3a3a3a", "c-checked": "#555555", "c-sqlite": "#b0b0b0", "swift-c": "#6b6b6b",
     "coffer-record": "#0072b2", "coffer-connection": "#56b4e9", "coffer-bucket": "#004a75", "coffer-cached": "#002f4a", "coffer-keyring": "#3d7ea6", "coffer-tool": "#2a6f97", "coffer-fast": "#009e73", "coffer-ungrouped": "#7fb8d8",
     "grdb-codable": "#d55e00", "grdb-hand": "#e69f00", "grdb-cached": "#f0c86e",
+    "sqliteswift-typed": "#8c510a", "sqliteswift-sql": "#c9995c", "fmdb": "#7b3294", "mmkv": "#a6566f",
     "lmdb": "#cc79a7", "rocksdb": "#e3b5cd",
 }
 INK, PALE = "#222222", "#dddddd"

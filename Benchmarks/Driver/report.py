@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, BESIDE, DURABLE, FLEET, HOME, IN_PLACE, LATENCY, ROTATION, SERVE, SWEEP, UNENCRYPTED, WATCH, WORKLOADS, say
+from systems import ALL_WORKLOADS, BESIDE, DURABLE, FLEET, HOME, IN_PLACE, LATENCY, ROTATION, SERVE, SWEEP, UNAUTHENTICATED, UNENCRYPTED, WATCH, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -190,7 +190,7 @@ def versions_of_plain(engine, details):
 
 
 def shown(system):
-    return f"*{system}*" if system in UNENCRYPTED else system
+    return f"*{system}*" if system in UNENCRYPTED else f"{system} †" if system in UNAUTHENTICATED else system
 
 
 def times(value):
@@ -207,7 +207,8 @@ def table(objects, details):
              "Time is that of one row, the median; *spread* is how far the median lies above the fastest run. "
              "*Ratio* is to plain C on the same SQLCipher in the same run: of the medians, of the fastest runs, and of "
              "instructions; "
-             "*extra* is the instructions per row above plain C's. What is not encrypted is in italics.", ""]
+             "*extra* is the instructions per row above plain C's. What is not encrypted is in italics. "
+             "† encrypts without authentication, and syncs no write.", ""]
     for engine in engines(objects):
         parts += [f"## SQLCipher {engine}", ""]
         for kind, settings in details["settings"].get(engine, {}).items():
@@ -215,8 +216,16 @@ def table(objects, details):
         for system, reason in details["skipped"].get(engine, {}).items():
             parts.append(f"Skipped: {system}, {reason}.  ")
         of_engine = [entry for entry in objects if entry["engine"] == engine]
+        parts += from_checkouts(of_engine)
         parts += ["", *versions_of_plain(engine, details), *comparison(of_engine), "", *of_the_queue(of_engine), *growth(of_engine), ""]
     return "\n".join(parts)
+
+
+def from_checkouts(objects):
+    """What no registry names by a version."""
+    for system, entry in {entry["system"]: entry for entry in objects if "commit" in entry}.items():
+        runtime = f", on {entry['runtime']}" if "runtime" in entry else ""
+        yield f"From a checkout: {system}, version {entry['version']}, commit {entry['commit']}{runtime}.  "
 
 
 def comparison(objects):
@@ -455,7 +464,7 @@ def figure(workload, found, system):
         if name.startswith("coffer") or name == "c-sqlcipher":
             continue
         text = f"{name} {times(rival['ratio_to_c'])}"
-        text = f"*{text}*" if name in UNENCRYPTED else text
+        text = f"*{text}*" if name in UNENCRYPTED else f"{text} †" if name in UNAUTHENTICATED else text
         rivals.append(marked(text, rival, entry))
     floor = found["c-sqlcipher"]
     # C has to be faster by more than a twentieth.

@@ -7,6 +7,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import rivals
+from rivals import Skipped
+
 HOME = Path(__file__).resolve().parent.parent
 ROOT = HOME.parent
 SOURCES = HOME / "Sources"
@@ -57,6 +60,7 @@ GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
 GROWTH_MORE = ["growth-range", "growth-group", "growth-verify", "growth-index"]
 
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
+# Those with a folder in rivals.py are built from checkouts.
 WORKLOADS = {
     "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH + GROWTH_MORE,
     "c-values": ["W2", "W2d", "W3"],
@@ -75,18 +79,20 @@ WORKLOADS = {
     "grdb-codable": W14 + W5 + W6 + OPEN + FLIGHTS,
     "grdb-hand": W14 + W5 + GROWTH,
     "grdb-cached": W14 + W5,
+    "sqliteswift-typed": W14 + W5,
+    "sqliteswift-sql": W14 + W5,
+    "fmdb": W14 + W5,
+    "mmkv": W5,
     "lmdb": W5,
     "rocksdb": W5,
 }
 ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH + GROWTH_MORE
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
+# Encrypts without SQLCipher, and without authentication.
+UNAUTHENTICATED = {"mmkv"}
 # The systems that `check` counts: Coffer's layers, and what they are compared with.
 OWN = ["c-sqlcipher", "c-values", "swift-c", "coffer-record", "coffer-fast", "coffer-connection", "coffer-bucket",
        "coffer-cached", "coffer-keyring"]
-
-
-class Skipped(Exception):
-    """A system that cannot be built or run here, with the reason."""
 
 
 def say(text):
@@ -95,6 +101,9 @@ def say(text):
 
 class Engine:
     """One SQLCipher: its environment, its scratch folder and the executables built against it."""
+
+    home = HOME
+    sources = SOURCES
 
     def __init__(self, is_fourth):
         self.suffix = "-engine4" if is_fourth else ""
@@ -111,6 +120,8 @@ class Engine:
         self.tools.mkdir(parents=True, exist_ok=True)
         self.stores.mkdir(parents=True, exist_ok=True)
         self.skipped = {}
+        # Of what was built from checkouts, by executable: version and commit.
+        self.origins = {}
         self.version = self.ask_version()
 
     def run(self, arguments, **options):
@@ -168,9 +179,14 @@ class Engine:
         self.run([compiler, "-O2", "-std=gnu17", "-Wall", f"-I{shared / 'include'}", *options, str(source),
                   str(shared / "workload.c"), f"-l{library}", "-o", str(self.tools / name)])
 
-    def swift_build(self, product, options=()):
-        self.run(["swift", "build", "--quiet", "-c", "release", "--package-path", str(HOME),
-                  "--scratch-path", str(self.scratch), "--product", product, *options])
+    def swift_build(self, product, options=(), is_rival=False):
+        environment = dict(self.environment)
+        # With it the package has targets whose sources need not be there.
+        if not is_rival:
+            environment.pop("RIVALS", None)
+        subprocess.run(["swift", "build", "--quiet", "-c", "release", "--package-path", str(HOME),
+                        "--scratch-path", str(self.scratch), "--product", product, *options],
+                       env=environment, check=True)
 
     def build(self, systems):
         """Builds what the systems need; what cannot be built is skipped and said."""
@@ -194,6 +210,8 @@ class Engine:
             return self.compile_rival(executable, "lmdb.h", "lmdb")
         if executable == "rocksdb":
             return self.compile_rival(executable, "rocksdb/c.h", "rocksdb", "rocksdb/version.h")
+        if executable in rivals.CHECKOUTS:
+            return rivals.build(self, executable)
         if executable == "bench-grdb":
             if not self.is_fourth():
                 raise Skipped("GRDB needs a newer SQLite than that of SQLCipher 3")
@@ -212,7 +230,7 @@ class Engine:
 
     @staticmethod
     def executable(system):
-        for beginning in ["coffer", "grdb"]:
+        for beginning in ["coffer", "grdb", "sqliteswift"]:
             if system.startswith(beginning):
                 return f"bench-{beginning}"
         return {"swift-c": "bench-swift-c", "c-grouped": "c-sqlcipher", "c-checked": "c-sqlcipher"}.get(system, system)
