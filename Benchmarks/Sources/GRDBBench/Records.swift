@@ -7,22 +7,26 @@ import Workloads
 struct Records<S: Style> {
     let run: Run
 
-    private func check(_ pool: DatabasePool) throws -> Check { Check(try all(pool)) }
+    private func check(_ pool: DatabasePool) throws -> Check { check(try all(pool)) }
 
-    private func all(_ pool: DatabasePool) throws -> [Item] {
+    private func check(_ records: [S.Record]) -> Check { Check(records.lazy.map(\.item)) }
+
+    private func records(_ items: [Item]) -> [S.Record] { items.map { S.Record($0) } }
+
+    private func all(_ pool: DatabasePool) throws -> [S.Record] {
         try pool.read { db in try S(db).all() }
     }
 
-    private func insert(_ items: [Item], _ pool: DatabasePool) throws {
+    private func insert(_ records: [S.Record], _ pool: DatabasePool) throws {
         try pool.write { db in
             let style = try S(db)
-            for item in items { try style.insert(item) }
+            for record in records { try style.insert(record) }
         }
     }
 
     private func fill(_ items: [Item]) throws {
         let filling = try run.openDescribed(isNew: true)
-        try insert(items, filling)
+        try insert(records(items), filling)
         try filling.close()
     }
 
@@ -44,13 +48,14 @@ struct Records<S: Style> {
 
     func insert() throws {
         let items = Item.make(1...run.rows, version: 2)
+        let records = records(items)
         try onNewFile { pool in
             try pool.write { db in
-                try S(db).insert(items[0])
+                try S(db).insert(records[0])
                 try db.execute(sql: "DELETE FROM item")
             }
             try run.sample(written: Check(items)) {
-                try insert(items, pool)
+                try insert(records, pool)
             } check: {
                 try check(pool)
             }
@@ -58,18 +63,19 @@ struct Records<S: Style> {
     }
 
     func update() throws {
-        let before = Item.make(1...run.rows)
+        let before = records(Item.make(1...run.rows))
         let items = Item.make(1...run.rows, version: 2)
+        let records = records(items)
         try onNewFile { pool in
             try pool.write { db in
                 let style = try S(db)
-                for item in before { try style.insert(item) }
+                for record in before { try style.insert(record) }
                 try style.update(before[0])
             }
             try run.sample(written: Check(items)) {
                 try pool.write { db in
                     let style = try S(db)
-                    for index in 0..<run.rows { try style.update(items[run.shuffled(index)]) }
+                    for index in 0..<run.rows { try style.update(records[run.shuffled(index)]) }
                 }
             } check: {
                 try check(pool)
@@ -82,7 +88,7 @@ struct Records<S: Style> {
             try run.samples(written: written) {
                 try all(pool)
             } check: {
-                Check($0)
+                check($0)
             }
         }
     }
@@ -94,29 +100,30 @@ struct Records<S: Style> {
             try run.samples(written: Check(asked: keys, found: items)) {
                 try find(keys, pool)
             } check: {
-                Check(asked: keys, found: $0)
+                Check(asked: keys, found: $0.lazy.map(\.item))
             }
         }
     }
 
-    private func find(_ keys: [Int], _ pool: DatabasePool) throws -> [Item] {
+    private func find(_ keys: [Int], _ pool: DatabasePool) throws -> [S.Record] {
         try pool.read { db in
             let style = try S(db)
-            var items: [Item] = []
-            items.reserveCapacity(keys.count)
+            var records: [S.Record] = []
+            records.reserveCapacity(keys.count)
             for key in keys {
-                guard let item = try style.find(Int64(key)) else { throw Missing() }
-                items.append(item)
+                guard let record = try style.find(Int64(key)) else { throw Missing() }
+                records.append(record)
             }
-            return items
+            return records
         }
     }
 
     func insertDurably() throws {
         let items = Item.make(1...run.rows)
+        let records = records(items)
         try onNewFile { pool in
             try run.sample(written: Check(items)) {
-                for item in items { try pool.write { db in try S(db).insert(item) } }
+                for record in records { try pool.write { db in try S(db).insert(record) } }
             } check: {
                 try check(pool)
             }
@@ -125,14 +132,15 @@ struct Records<S: Style> {
 
     func insertAtOnce() async throws {
         let items = Item.make(1...run.rows)
+        let records = records(items)
         for _ in 0..<run.repeats {
             let pool = try run.openDescribed(isNew: true)
             try await run.sample(written: Check(items)) {
-                try await Run.writeAtOnce(items[...]) { item in
-                    try await pool.write { db in try S(db).insert(item) }
+                try await Run.writeAtOnce(records[...]) { record in
+                    try await pool.write { db in try S(db).insert(record) }
                 }
             } check: {
-                Check(try await pool.read { db in try S(db).all() })
+                check(try await pool.read { db in try S(db).all() })
             }
             try pool.close()
         }
@@ -151,11 +159,12 @@ struct Records<S: Style> {
                 }
             }
             try await run.sampleLatencies(items) { item in
-                try await pool.write { db in try S(db).insert(item) }
+                let record = S.Record(item)
+                try await pool.write { db in try S(db).insert(record) }
             } find: { id in
-                try await pool.read { db in try S(db).find(id) }
+                try await pool.read { db in try S(db).find(id) }?.item
             } all: {
-                try await pool.read { db in try S(db).all() }
+                try await pool.read { db in try S(db).all() }.map(\.item)
             }
             try pool.close()
         }
@@ -163,12 +172,12 @@ struct Records<S: Style> {
 
     func open(_ key: Key, readers: Int) throws {
         run.removeFile()
-        let items = Item.make(1...run.rows)
+        let records = records(Item.make(1...run.rows))
         let filling = try run.openPool(key)
         try filling.write { db in
             try db.execute(sql: Tables.item)
             let style = try S(db)
-            for item in items { try style.insert(item) }
+            for record in records { try style.insert(record) }
         }
         try filling.close()
         for _ in 0..<run.repeats {
@@ -209,7 +218,7 @@ struct Records<S: Style> {
                 let style = try S(db)
                 for first in stride(from: 1, through: run.rows, by: 10_000) {
                     for item in make(first...min(first + 9_999, run.rows)) {
-                        try style.insert(item)
+                        try style.insert(S.Record(item))
                     }
                 }
             }
@@ -227,7 +236,7 @@ struct Records<S: Style> {
             try run.sample(written: written) {
                 try find(keys, pool)
             } check: {
-                Check(asked: keys, found: $0)
+                Check(asked: keys, found: $0.lazy.map(\.item))
             }
             try pool.close()
         }
@@ -239,7 +248,7 @@ struct Records<S: Style> {
             try run.sample {
                 try all(pool)
             } sameAs: {
-                Check($0)
+                check($0)
             }
             try pool.close()
         }
@@ -255,7 +264,7 @@ struct Records<S: Style> {
                 opened = pool
                 return try pool.read { db in try S(db).find(Int64(run.rows)) }
             } check: {
-                Check([$0].compactMap { $0 })
+                check([$0].compactMap { $0 })
             }
             try opened?.close()
         }

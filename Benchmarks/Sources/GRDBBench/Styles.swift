@@ -5,13 +5,26 @@ import Workloads
 
 /// A way of using GRDB, made for one transaction.
 protocol Style: SendableMetatype {
+    associatedtype Record: ItemRecord
     init(_ db: Database) throws
-    func insert(_ item: Item) throws
-    func update(_ item: Item) throws
-    func find(_ id: Int64) throws -> Item?
-    func all() throws -> [Item]
+    func insert(_ record: Record) throws
+    func update(_ record: Record) throws
+    func find(_ id: Int64) throws -> Record?
+    func all() throws -> [Record]
     func put(_ entry: Entry) throws
     func get(_ key: Data) throws -> Data?
+}
+
+/// The struct that a style writes and fetches. Items become records before the clock starts, and
+/// records items after it stops.
+protocol ItemRecord: Sendable {
+    init(_ item: Item)
+    var item: Item { get }
+}
+
+extension Item: ItemRecord {
+    init(_ item: Item) { self = item }
+    var item: Item { self }
 }
 
 /// The usual way: a Codable record.
@@ -58,49 +71,72 @@ struct HandStyle: Style {
 
     init(_ db: Database) { self.db = db }
 
-    func insert(_ item: Item) throws { try HandItem(item).insert(db) }
-    func update(_ item: Item) throws { try HandItem(item).update(db) }
-    func find(_ id: Int64) throws -> Item? { try HandItem.fetchOne(db, key: id)?.item }
-    func all() throws -> [Item] {
-        let cursor = try HandItem.fetchCursor(db)
-        var items: [Item] = []
-        while let next = try cursor.next() { items.append(next.item) }
-        return items
-    }
+    func insert(_ record: HandItem) throws { try record.insert(db) }
+    func update(_ record: HandItem) throws { try record.update(db) }
+    func find(_ id: Int64) throws -> HandItem? { try HandItem.fetchOne(db, key: id) }
+    func all() throws -> [HandItem] { try HandItem.fetchAll(db) }
     func put(_ entry: Entry) throws {
         try HandEntry(key: entry.key, value: entry.value).insert(db, onConflict: .replace)
     }
     func get(_ key: Data) throws -> Data? { try HandEntry.fetchOne(db, key: key)?.value }
 }
 
-extension Item {
-    /// The columns by position.
-    fileprivate init(positions row: Row) {
-        self.init(
-            id: row[0], name: row[1], url: row[2], kind: row[3], x: row[4], y: row[5],
-            created: Date(timeIntervalSince1970: row[6]), flag: row[7], note: row[8], data: row[9])
-    }
-}
-
-struct HandItem: FetchableRecord, PersistableRecord {
+struct HandItem: FetchableRecord, PersistableRecord, ItemRecord {
     static let databaseTableName = "item"
-    let item: Item
+    let id: Int64
+    let name: String
+    let url: String
+    let kind: String
+    let x: Double
+    let y: Double
+    let created: Date
+    let flag: Bool
+    let note: String?
+    let data: Data
 
-    init(_ item: Item) { self.item = item }
+    init(_ item: Item) {
+        id = item.id
+        name = item.name
+        url = item.url
+        kind = item.kind
+        x = item.x
+        y = item.y
+        created = item.created
+        flag = item.flag
+        note = item.note
+        data = item.data
+    }
 
-    init(row: Row) { item = Item(positions: row) }
+    var item: Item {
+        Item(
+            id: id, name: name, url: url, kind: kind, x: x, y: y, created: created, flag: flag,
+            note: note, data: data)
+    }
+
+    init(row: Row) {
+        id = row[0]
+        name = row[1]
+        url = row[2]
+        kind = row[3]
+        x = row[4]
+        y = row[5]
+        created = Date(timeIntervalSince1970: row[6])
+        flag = row[7]
+        note = row[8]
+        data = row[9]
+    }
 
     func encode(to container: inout PersistenceContainer) {
-        container["id"] = item.id
-        container["name"] = item.name
-        container["url"] = item.url
-        container["kind"] = item.kind
-        container["x"] = item.x
-        container["y"] = item.y
-        container["created"] = item.created.timeIntervalSince1970
-        container["flag"] = item.flag
-        container["note"] = item.note
-        container["data"] = item.data
+        container["id"] = id
+        container["name"] = name
+        container["url"] = url
+        container["kind"] = kind
+        container["x"] = x
+        container["y"] = y
+        container["created"] = created.timeIntervalSince1970
+        container["flag"] = flag
+        container["note"] = note
+        container["data"] = data
     }
 }
 
@@ -122,6 +158,15 @@ struct HandEntry: FetchableRecord, PersistableRecord {
     func encode(to container: inout PersistenceContainer) {
         container["key"] = key
         container["value"] = value
+    }
+}
+
+extension Item {
+    /// The columns by position.
+    fileprivate init(positions row: Row) {
+        self.init(
+            id: row[0], name: row[1], url: row[2], kind: row[3], x: row[4], y: row[5],
+            created: Date(timeIntervalSince1970: row[6]), flag: row[7], note: row[8], data: row[9])
     }
 }
 
