@@ -377,6 +377,7 @@ GIVEN_UP = {
     "c-sqlite": "encryption; it is plain SQLite, called from C",
     "lmdb": "encryption and queries: keys and values only, called from C",
     "rocksdb": "encryption and queries: keys and values only, called from C",
+    "mmkv": "authentication, durability and queries: keys and values only, all in memory, called from C++",
 }
 # Plain C on SQLCipher is the 1 of all ratios, and swift-c is C in Swift's words.
 FLOORS = ["c-sqlcipher", "c-values", "c-grouped", "c-checked", "swift-c"]
