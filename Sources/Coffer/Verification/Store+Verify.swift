@@ -12,8 +12,9 @@ extension Store {
     ///
     /// The cores of the machine, eight at most, authenticate pages at the same time where they
     /// follow each other; those of a sample seldom do. The check of the structure uses one core. In
-    /// WAL mode it runs at the same time as that of the pages, if the store has 4 MiB and
-    /// ``Configuration/maximumReaderCount`` is more than 2: it takes two connections then.
+    /// WAL mode on SQLCipher 4 it runs at the same time as that of the pages, on another thread, if
+    /// the store has 4 MiB and that leaves a connection for other reads. SQLCipher 3 cannot
+    /// interrupt it.
     ///
     /// In WAL mode, reads and writes continue during the check. Before a failing page is reported,
     /// it is read again under the write lock, which also covers the check of the WAL. A store that

@@ -7,20 +7,24 @@ struct StructureCheck: Sendable {
     typealias Finding = Result<[String], any Error>
 
     /// Runs both checks, each in a read transaction of its own.
+    ///
+    /// - Returns: The findings of both, or only of the first if its error says nothing about the
+    ///   structure.
     func run(_ cancellation: Cancellation?) -> [Finding] {
-        [
-            finding(cancellation) { tx in
-                try tx.rows("PRAGMA integrity_check").map { try $0.get(0) }.filter { $0 != "ok" }
-            },
-            finding(cancellation) { tx in
-                try tx.rows("PRAGMA foreign_key_check").map { row in
-                    let rowID =
-                        try row.get(1, as: Int?.self).map(String.init) ?? "without row id"
-                    return "row \(rowID) of \(try row.get(0, as: String.self)) refers to a row of "
-                        + "\(try row.get(2, as: String.self)) that does not exist"
-                }
-            },
-        ]
+        let first = finding(cancellation) { tx in
+            try tx.rows("PRAGMA integrity_check").map { try $0.get(0) }.filter { $0 != "ok" }
+        }
+        if case .failure(let error) = first, (error as? StoreError)?.isOfContent != true {
+            return [first]
+        }
+        let second = finding(cancellation) { tx in
+            try tx.rows("PRAGMA foreign_key_check").map { row in
+                let rowID = try row.get(1, as: Int?.self).map(String.init) ?? "without row id"
+                return "row \(rowID) of \(try row.get(0, as: String.self)) refers to a row of "
+                    + "\(try row.get(2, as: String.self)) that does not exist"
+            }
+        }
+        return [first, second]
     }
 
     private func finding(
@@ -68,7 +72,17 @@ extension VerificationReport {
     }
 }
 
+extension StructureCheck.Finding {
+    /// Whether the check got no connection or no lock.
+    var isBusy: Bool {
+        if case .failure(let error as StoreError) = self { error.code == .busy } else { false }
+    }
+}
+
 extension StoreError {
+    /// Whether a check that ends with it may say something about the content of the file.
+    fileprivate var isOfContent: Bool { [.damaged, .sql, .io].contains(code) }
+
     /// Whether SQLite could not compile or run one of its own checks. If the pages are authentic,
     /// the schema needs a collation or a function that this program does not have.
     var isInability: Bool { code == .sql && (resultCode ?? 0) & 0xff == 1 }

@@ -1,3 +1,5 @@
+import CSQLCipher
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -18,8 +20,9 @@ import Musl
 ///    no lock that would make other readers wait. If there is damage, this step also finds out what
 ///    the damaged pages hold.
 /// 3. In another read transaction SQLite checks the structure. In a large store in WAL mode it
-///    does so beside the first two steps, on another core. Without WAL a writer that waits for the
-///    lock of the first step would keep that transaction from beginning.
+///    does so beside the first two steps, on another core, if the engine's check can be ended.
+///    Without WAL a writer that waits for the lock of the first step would keep that transaction
+///    from beginning.
 ///
 /// If there is damage, and another process has changed the key meanwhile, the first two steps begin
 /// again.
@@ -36,6 +39,11 @@ struct Verification {
     var threadCountMax: Int?
     /// The size of a large store: checking both at once saves more than another connection costs.
     var overlapByteCount = 4 << 20
+    /// Whether the engine's check of the structure ends when it is interrupted. That of SQLite
+    /// 3.15.2 does not, that of 3.46.1 does: otherwise a cancellation would wait for its end.
+    var endsStructureCheck = sqlite3_libversion_number() >= 3_046_000
+    /// For tests: takes the place of `StructureCheck`.
+    var checkStructure: (@Sendable (Cancellation?) -> [StructureCheck.Finding])?
     /// For tests: called in the transaction of the second step.
     var willRecheck: () -> Void = {}
 
@@ -44,13 +52,19 @@ struct Verification {
     func run() throws -> VerificationReport {
         try scope.requireValid()
         var report = VerificationReport()
-        let structure = ParallelWork { [check = StructureCheck(core: core)] in check.run($0) }
+        let check = checkStructure ?? StructureCheck(core: core).run
+        let structure = ParallelWork { check($0) }
         defer { structure.abandon() }
         // A store in memory has no pages to draw from: only its structure can be checked.
         let hasFile = core.pool.file != nil
         if hasFile { try checkPages(&report, beside: mayOverlap ? structure : nil) }
         if scope.coversStructure || !hasFile {
-            try report.take(structure.output(cancellation))
+            var findings = structure.output(cancellation)
+            // Beside the pages, it may have found no connection.
+            if structure.hasBegun, findings.contains(where: \.isBusy) {
+                findings = check(cancellation)
+            }
+            try report.take(findings)
         }
         if !report.isGood {
             let pages = report.damagedPages + report.damagedFramePages
@@ -59,11 +73,11 @@ struct Verification {
         return report
     }
 
-    /// Whether the structure may be checked beside the pages: if that leaves a connection for the
-    /// readers of the store, and if no thread waits for this one.
+    /// Whether the structure may be checked beside the pages. A body of another store must not
+    /// wait for another thread.
     private var mayOverlap: Bool {
         scope.coversStructure && threadCount > 1 && core.pool.journalMode == .wal
-            && core.configuration.maximumReaderCount > 2 && !HeldStore.isInsideAny
+            && endsStructureCheck && !HeldStore.isInsideAny
     }
 
     /// The threads that check.
@@ -136,7 +150,10 @@ struct Verification {
         var generator = SystemRandomNumberGenerator()
         let chosen = scope.pages(of: fileCount, lockPage: pages.lockPage, using: &generator)
         var threadCount = threadCount
-        if let structure, fileCount * pages.byteCount >= overlapByteCount {
+        // One connection stays for the readers of the store.
+        if let structure, fileCount * pages.byteCount >= overlapByteCount,
+            core.readGate.freeCount > 1
+        {
             structure.begin()
             threadCount -= 1
         }

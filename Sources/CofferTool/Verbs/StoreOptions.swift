@@ -43,6 +43,10 @@ struct StoreOptions: ParsableArguments {
     ) async throws -> Store {
         var configuration = configuration
         configuration.hardLinks = hardLinks
+        // The share of each connection is that of one reader and the writer.
+        configuration.maximumCacheByteCount =
+            configuration.maximumCacheByteCount / 2
+            * (readerCount + 1)
         configuration.maximumReaderCount = readerCount
         return try await Store(path: path, key: key, mode: mode, configuration: configuration)
     }

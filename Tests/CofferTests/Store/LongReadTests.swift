@@ -76,6 +76,24 @@ import Testing
         #expect(log.texts.count == 1)
     }
 
+    @Test func `a body that has read nothing yet keeps nothing, and goes on`() async throws {
+        let store = try make { $0.maximumSnapshotWALByteCount = 3 << 20 }
+        let hold = Hold()
+        let reading = Task {
+            try await store.read { tx in
+                hold.stay()
+                return try tx.rows("SELECT * FROM t").count
+            }
+        }
+        await hold.isEntered()
+        let beginning = ContinuousClock.now
+        try await until { beginning.duration(to: .now) > WALBound.patience }
+        for _ in 0..<60 { try fill(store) }
+        #expect(walByteCount() < 3 << 20)
+        hold.release()
+        #expect(try await reading.value == 8)
+    }
+
     @Test func `a read ends when the WAL reaches its second bound, however young it is`() throws {
         let store = try make { $0.maximumSnapshotWALByteCount = 3 << 20 }
         let snapshot = try store.snapshot()

@@ -80,6 +80,27 @@ import Testing
         work.abandon()
     }
 
+    @Test func `nothing keeps what the work uses after its end`() {
+        final class Used: Sendable {}
+        for begins in [false, true] {
+            let hasBegun = DispatchSemaphore(value: 0)
+            var used: Used? = Used()
+            weak let kept = used
+            let work = ParallelWork { [used] _ in
+                hasBegun.signal()
+                return used == nil
+            }
+            used = nil
+            if begins {
+                work.begin()
+                hasBegun.wait()
+            }
+            #expect(work.hasBegun == begins)
+            #expect(!work.output(nil))
+            #expect(kept == nil)
+        }
+    }
+
     @Test func `abandoned work that has not begun never runs`() {
         let late = Shared<(@Sendable () -> Void)?>(nil)
         let hasRun = Shared(false)

@@ -2,6 +2,15 @@ import Testing
 
 @testable import Coffer
 
+extension WALBound {
+    /// As after a checkpoint that could not move all of the WAL.
+    fileprivate mutating func step(
+        at frameCount: Int, oldestRead: () -> ContinuousClock.Instant?
+    ) -> Step {
+        step(at: frameCount, isKept: true, oldestRead: oldestRead)
+    }
+}
+
 /// The rule for waiting when reads keep the WAL, by itself and without a store.
 @Suite struct WALBoundTests {
     private let now = ContinuousClock.now
@@ -63,6 +72,12 @@ import Testing
         #expect(bound.step(at: 1000) { recent } == .wait(WALBound.lastPatience))
         bound = make()
         #expect(bound.step(at: 1000) { past } == .passOver)
+    }
+
+    @Test func `a read that keeps nothing is not passed over, however long it has lasted`() {
+        var bound = make()
+        #expect(bound.step(at: 100, isKept: false) { past } == .wait(WALBound.patience))
+        #expect(bound.step(at: 1000, isKept: false) { past } == .wait(WALBound.lastPatience))
     }
 
     @Test func `a read of the store is waited for once, until it has ended`() {

@@ -50,6 +50,7 @@ import Workload
             core: store.core, scope: .everything, progress: progress, cancellation: cancellation)
         verification.threadCountMax = 2
         verification.overlapByteCount = overlapByteCount
+        verification.endsStructureCheck = true
         return verification
     }
 
@@ -90,6 +91,57 @@ import Workload
         }.run()
         #expect(report.isGood && report.isStructureChecked && early.value == 0)
         #expect(readCount > 0 || readerCount == 1)
+    }
+
+    @Test func `with snapshots that leave one connection, it waits for the pages`() throws {
+        let store = try make()
+        let snapshots = try (0..<2).map { _ in try store.snapshot() }
+        let isOver = Shared(false)
+        let early = Shared(0)
+        var verification = verification(of: store) { progress in
+            isOver.value = progress.pageCount == progress.pageCountTotal
+        }
+        verification.checkStructure = { [core = store.core] cancellation in
+            if !isOver.value { early.update { $0 += 1 } }
+            return StructureCheck(core: core).run(cancellation)
+        }
+        #expect(try verification.run().isStructureChecked && early.value == 0)
+        for snapshot in snapshots { try snapshot.close() }
+    }
+
+    @Test func `a check that got no connection beside the pages is made after them`() throws {
+        let store = try make()
+        let hasBegun = DispatchSemaphore(value: 0)
+        let runCount = Shared(0)
+        var verification = verification(of: store) { _ in
+            hasBegun.wait()
+            hasBegun.signal()
+        }
+        verification.checkStructure = { [core = store.core] cancellation in
+            runCount.update { $0 += 1 }
+            hasBegun.signal()
+            guard runCount.value > 1 else {
+                return [.failure(StoreError(.busy, "no connection became free"))]
+            }
+            return StructureCheck(core: core).run(cancellation)
+        }
+        let report = try verification.run()
+        #expect(report.isGood && report.isStructureChecked && runCount.value == 2)
+    }
+
+    @Test func `an engine that does not end its check makes it after the pages`() throws {
+        let store = try make()
+        let isOver = Shared(false)
+        let early = Shared(0)
+        var verification = verification(of: store) { progress in
+            isOver.value = progress.pageCount == progress.pageCountTotal
+        }
+        verification.endsStructureCheck = false
+        verification.checkStructure = { [core = store.core] cancellation in
+            if !isOver.value { early.update { $0 += 1 } }
+            return StructureCheck(core: core).run(cancellation)
+        }
+        #expect(try verification.run().isStructureChecked && early.value == 0)
     }
 
     @Test(arguments: 0..<12)

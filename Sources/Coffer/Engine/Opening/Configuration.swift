@@ -159,7 +159,7 @@ public struct Configuration: Sendable {
     /// their next verb throws `.snapshotExpired`. 1 GiB by default; at least
     /// ``maximumWALByteCount``.
     ///
-    /// Writes have already waited for these reads by then. If only short reads that overlap keep
+    /// Writes have already waited for these reads by then, or passed them over. If only short reads that overlap keep
     /// the WAL, one write waits for them here, for a second at most.
     public var maximumSnapshotWALByteCount = 1 << 30
 

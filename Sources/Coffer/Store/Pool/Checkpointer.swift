@@ -150,7 +150,10 @@ final class Checkpointer: Sendable {
             state.frameCount = count
             guard count >= frameCount else { return .nothing }
             state.counts.walFrameCount = count
-            switch state.bound.step(at: count, oldestRead: { pool.oldestReadBeginning }) {
+            let isKept = state.counts.movedFrameCount < state.triedFrameCount
+            let step = state.bound.step(
+                at: count, isKept: isKept, oldestRead: { pool.oldestReadBeginning })
+            switch step {
             case .none: break
             // Everything that can be moved has been moved.
             case .leave: return .nothing

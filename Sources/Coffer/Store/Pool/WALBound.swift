@@ -87,10 +87,12 @@ struct WALBound {
     ///
     /// - Parameters:
     ///   - frameCount: The frames of the WAL after the last commit.
+    ///   - isKept: Whether the last checkpoint could not move all of it. A read that has lasted long
+    ///     keeps nothing if it has not begun its snapshot.
     ///   - oldestRead: When the oldest running read of this store began; `nil` if none runs.
     /// - Returns: The step; `.none` below `maximumFrameCount`.
     mutating func step(
-        at frameCount: Int, oldestRead: () -> ContinuousClock.Instant?
+        at frameCount: Int, isKept: Bool, oldestRead: () -> ContinuousClock.Instant?
     ) -> Step {
         guard frameCount >= maximumFrameCount else { return .none }
         switch blocker {
@@ -108,14 +110,16 @@ struct WALBound {
             guard frameCount >= waitFrameCount else { return .none }
             let patience = frameCount < lastFrameCount ? Self.patience : Self.lastPatience
             let late = ContinuousClock.now - patience
-            guard let oldest = oldestRead(), oldest <= late else { return .wait(patience) }
+            guard isKept, let oldest = oldestRead(), oldest <= late else {
+                return .wait(patience)
+            }
             blocker = .ownReads(begunBy: late)
             waitWhenGrown(from: frameCount)
             return .passOver
         }
     }
 
-    /// Decides whether reads that a write waited for must end.
+    /// Decides whether reads that a write waited for, or passed over, must end.
     ///
     /// - Returns: `.end` at the second bound, or if the oldest read has reached the maximum age of
     ///   a snapshot; otherwise `.leave`.

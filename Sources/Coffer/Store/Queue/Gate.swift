@@ -173,6 +173,9 @@ final class Gate: Sendable {
         queue = Mutex(Queue(freeCount: permitCount))
     }
 
+    /// The number of permits that nobody has.
+    var freeCount: Int { queue.withLock { $0.freeCount } }
+
     /// The number of waiting tickets, without those that were withdrawn.
     var waitingCount: Int { queue.withLock { $0.tickets.filter(\.isWaiting).count } }
 

@@ -6,7 +6,8 @@ import Synchronization
 /// If the process has no thread for it until then, the caller does the work itself.
 final class ParallelWork<Output: Sendable>: Sendable {
     private enum State {
-        case waiting
+        /// For a thread. The work is here alone, so that nothing keeps what it uses after its end.
+        case waiting(@Sendable (Cancellation) -> Output)
         /// On the other thread.
         case running
         case done(Output)
@@ -14,33 +15,44 @@ final class ParallelWork<Output: Sendable>: Sendable {
         case over
     }
 
-    private let work: @Sendable (Cancellation) -> Output
     private let cancellation = Cancellation()
-    private let state = Mutex(State.waiting)
+    private let state: Mutex<State>
+    private let begun = Atomic(false)
     private let isDone = DispatchSemaphore(value: 0)
 
-    /// - Parameter work: Ends soon after the cancellation that it gets.
+    /// - Parameter work: Gets a cancellation, which should end it soon.
     init(_ work: @escaping @Sendable (Cancellation) -> Output) {
-        self.work = work
+        state = Mutex(.waiting(work))
     }
+
+    /// Whether the work runs on another thread, or has run there.
+    var hasBegun: Bool { begun.load(ordering: .relaxed) }
 
     /// Begins the work as soon as a thread is free.
     ///
     /// - Parameter run: For tests: runs the work on another thread, at some time or never.
     func begin(by run: (@escaping @Sendable () -> Void) -> Void = { WorkThreads.run($0) }) {
         run { [weak self] in
-            guard let self, leaveWaiting(for: .running) else { return }
-            let output = work(cancellation)
+            guard let self, let output = workAside() else { return }
             state.withLock { $0 = .done(output) }
             isDone.signal()
         }
+    }
+
+    /// Does the work and releases it.
+    ///
+    /// - Returns: `nil` if somebody else has the work.
+    private func workAside() -> Output? {
+        guard let work = takeWork(for: .running) else { return nil }
+        begun.store(true, ordering: .relaxed)
+        return work(cancellation)
     }
 
     /// Waits for the work, or does it. Call it once, and not after `abandon()`.
     ///
     /// - Parameter cancellation: Of the caller's task: it ends the work.
     func output(_ cancellation: Cancellation?) -> Output {
-        if leaveWaiting(for: .over) { return work(cancellation ?? self.cancellation) }
+        if let work = takeWork(for: .over) { return work(cancellation ?? self.cancellation) }
         while true {
             if let cancellation {
                 cancellation.whileWaiting({ [own = self.cancellation] in own.cancel() }, waitForEnd)
@@ -59,7 +71,7 @@ final class ParallelWork<Output: Sendable>: Sendable {
     /// Ends the work, because nobody needs its result, and waits for the end. Does nothing after
     /// `output(_:)`.
     func abandon() {
-        guard !leaveWaiting(for: .over) else { return }
+        guard takeWork(for: .over) == nil else { return }
         if case .over = state.withLock({ $0 }) { return }
         cancellation.cancel()
         waitForEnd()
@@ -70,12 +82,12 @@ final class ParallelWork<Output: Sendable>: Sendable {
         WorkThreads.whileBlocked { isDone.wait() }
     }
 
-    /// - Returns: Whether the work had not begun.
-    private func leaveWaiting(for next: State) -> Bool {
+    /// - Returns: The work, if it had not begun.
+    private func takeWork(for next: State) -> (@Sendable (Cancellation) -> Output)? {
         state.withLock { state in
-            guard case .waiting = state else { return false }
+            guard case .waiting(let work) = state else { return nil }
             state = next
-            return true
+            return work
         }
     }
 }
