@@ -17,6 +17,11 @@ final class StatementFootprint {
     private let textMentionsFail: Bool
     /// Whether it runs triggers or actions of foreign keys.
     private(set) var hasNestedPrograms = false
+    /// Whether it changes one row after the other, and each change is complete before the next: no
+    /// trigger, foreign key or function is called in between, and none can stop it.
+    ///
+    /// SQLite changes rows in one pass if it proves that too. Otherwise it gathers them first.
+    private(set) var changesRowsAlone = true
     /// Whether it writes to a table that is not known.
     private(set) var writesUnknownTable = false
     private var changes: [SQLText: RowChanges] = [:]
@@ -42,6 +47,7 @@ final class StatementFootprint {
     private static let temp = 1
 
     fileprivate func add(_ step: ProgramStep) {
+        if step.calls || step.opcode == "RowSetAdd" { changesRowsAlone = false }
         switch step.opcode {
         case "OpenRead", "ReopenIdx":
             if let name = table(root: step.second, in: step.third) { reads.formUnion(name) }
@@ -116,6 +122,12 @@ private struct ProgramStep {
     let third: Int
     /// The table that `Insert` and `Delete` name; they pass it to the update hook.
     let table: String?
+
+    /// Whether the step runs a trigger, a foreign key, a function or a virtual table.
+    var calls: Bool {
+        opcode == "Program" || opcode == "VOpen" || opcode == "VUpdate" || opcode.hasPrefix("Fk")
+            || opcode.hasPrefix("Function") || opcode.hasPrefix("PureFunc")
+    }
 
     /// The flag in the second operand of `Delete` that says that the row is counted:
     /// `OPFLAG_NCHANGE` of `sqliteInt.h`.

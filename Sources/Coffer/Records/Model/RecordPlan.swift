@@ -157,6 +157,14 @@ extension RecordPlan {
         "DELETE FROM \(quotedTable) WHERE \(keyCondition) AND coalesce(1, ?\(columns.count))"
     }
 
+    /// Takes values of the key, which must be one column. SQLite compares each as a single one:
+    /// <https://www.sqlite.org/lang_expr.html#the_in_and_not_in_operators>.
+    func deleteManySQL(_ keyCount: Int) -> String {
+        let parameters = repeatElement("?", count: keyCount).joined(separator: ", ")
+        return "DELETE FROM \(quotedTable) WHERE \(qualifiedColumns[keyPositions[0]]) "
+            + "IN (\(parameters))"
+    }
+
     /// Whether a row exists. Takes the same parameters as `deleteSQL`.
     var existsSQL: String { selectSQL(["1"]) }
 

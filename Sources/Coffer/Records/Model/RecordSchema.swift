@@ -38,6 +38,26 @@ struct RecordSchema {
         return temporary == nil
     }
 
+    /// Whether the type's key, of one column, is the primary key of a table of the main file, and
+    /// `=` finds at most one row by it.
+    ///
+    /// A collation could make `=` find two keys equal that the primary key takes for different.
+    func hasOneRowForEachKey() throws(StoreError) -> Bool {
+        guard try isTableAlone() else { return false }
+        let columns = try ExistingTable.columns(of: plan.table, connection)
+        let key = columns.filter { $0.keyRank > 0 }
+        guard key.count == 1,
+            key[0].name.isSameIdentifier(as: plan.columns[plan.keyPositions[0]].name)
+        else { return false }
+        let table = try connection.firstRow(
+            """
+            SELECT sql FROM main.sqlite_master
+            WHERE type = 'table' AND name = \(plan.table) COLLATE NOCASE
+            """, isReadOnly: false)
+        let sql = try table?.read("sql", as: String?.self)
+        return sql.map { !$0.asciiLowercased.contains("collate") } ?? false
+    }
+
     // MARK: Making
 
     /// Makes the table, or adds the columns and indexes that it lacks. Any other difference is an

@@ -154,13 +154,17 @@ extension Sequence {
     /// The elements as keys, if they are integers of 64 bits that are next to each other in memory.
     ///
     /// Making a `Value` of each would cost as much as a third of a lookup.
-    fileprivate func integerKeys() -> KeyList? {
+    fileprivate func integerKeys() -> KeyList? { withIntegers { KeyList(integers: $0) } }
+
+    /// Calls `body` with the elements, if they are integers of 64 bits that are next to each other
+    /// in memory; otherwise returns `nil`.
+    func withIntegers<T>(_ body: (UnsafeBufferPointer<Int64>) throws -> T) rethrows -> T? {
         guard Element.self == Int64.self || Element.self == Int.self,
             MemoryLayout<Element>.size == MemoryLayout<Int64>.size
         else { return nil }
-        return withContiguousStorageIfAvailable { elements in
+        return try withContiguousStorageIfAvailable { elements in
             // Both types have the same bits.
-            elements.withMemoryRebound(to: Int64.self) { KeyList(integers: $0) }
+            try elements.withMemoryRebound(to: Int64.self) { try body($0) }
         }
     }
 }

@@ -26,6 +26,10 @@ final class RecordTable {
     var joining: Statement?
     /// Whether the join may be used; false once it turned out that it may not.
     var canJoin = true
+    /// Deletes the rows of many keys.
+    var deletingMany: Statement?
+    /// Whether that may be used; false once it turned out that it may not.
+    var canDeleteMany = true
     /// How rows are read as other types.
     var partialRows: [ObjectIdentifier: PartialRows] = [:]
     /// The parameter of a key that is a plain integer; 0 for any other key, and without a key.
@@ -545,7 +549,7 @@ final class RecordTable {
 
 extension Handle {
     /// The most values that a statement can bind.
-    fileprivate var maximumArgumentCount: Int {
+    var maximumArgumentCount: Int {
         Int(sqlite3_limit(db, SQLITE_LIMIT_VARIABLE_NUMBER, -1))
     }
 }
