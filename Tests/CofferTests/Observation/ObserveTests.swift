@@ -121,6 +121,33 @@ import Testing
         }
     }
 
+    private struct Thing: Record {
+        static let table = "t"
+        var id: Int
+    }
+
+    @Test func `a long list is not taken for a table that any commit may change`() async throws {
+        let fixture = try ObservationFixture()
+        try fixture.run("INSERT INTO t(id) VALUES (1), (2), (999)")
+        let list = Array(1...500)
+        let looks = Counter()
+        let counts = fixture.store.observe { tx -> Int in
+            looks.add()
+            return try tx.count(Thing.where(list.contains(\.id)))
+        }.makeAsyncIterator()
+        let others = fixture.store.observe { tx in try tx.rows("SELECT * FROM other").count }
+            .makeAsyncIterator()
+        #expect(try await counts.next() == 2)
+        #expect(try await others.next() == 0)
+        for number in 1...5 {
+            try fixture.run("INSERT INTO other VALUES (\(number))")
+            #expect(try await others.next() == number)
+        }
+        try fixture.run("INSERT INTO t(id) VALUES (3)")
+        #expect(try await counts.next() == 3)
+        #expect(looks.count == 2)
+    }
+
     @Test func `commits during a fetch lead to one more fetch`() async throws {
         let fixture = try ObservationFixture()
         let fetches = Counter()

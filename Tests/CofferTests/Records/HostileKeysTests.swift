@@ -32,6 +32,8 @@ import Testing
     private func expectFound(_ tx: borrowing some Reading & ~Copyable) throws {
         #expect(try tx.find(Item.self, keys: 41...60).map(\.id) == Array(41...50))
         #expect(try tx.find(FastItem.self, keys: 41...60).map(\.id) == Array(41...50))
+        let list = Item.where(Array(41...300).contains(\.id)).order(by: \.id)
+        #expect(try tx.fetch(list).map(\.id) == Array(41...50))
     }
 
     @Test func `SQL of the program finds no key, with any ticket`() throws {
@@ -156,6 +158,7 @@ import Testing
     @Test(arguments: [
         "CREATE TABLE coffer_keys(value, ticket)",
         "CREATE VIRTUAL TABLE Coffer_Keys USING fts4(value)",
+        "CREATE TABLE Coffer_Keys(value, ticket, list)",
         "CREATE VIEW coffer_keys AS SELECT id AS value, 1 AS ticket FROM item",
         "CREATE TEMP TABLE coffer_keys(value, ticket)",
     ])

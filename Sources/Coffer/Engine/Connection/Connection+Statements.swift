@@ -90,7 +90,7 @@ extension Connection {
         _ sql: SQL, isReadOnly: Bool = false, _ body: (Statement) throws(StoreError) -> Void
     ) throws(StoreError) {
         let sql = try sql.checked(on: self)
-        let statement = try cached(sql.text)
+        let statement = try cached(sql.text(on: self))
         defer { release(statement) }
         if isReadOnly { try statement.requireReadOnly() }
         try statement.bind(sql)

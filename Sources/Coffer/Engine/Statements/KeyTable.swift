@@ -6,7 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A table without a file that has the keys of a `KeyList` as its rows, for one run of a statement.
+/// A table without a file that has the keys of a `KeyList` as its rows, for one run of a statement;
+/// or the values of a list that `ValueList` has packed.
 ///
 /// `SELECT … FROM main.coffer_keys(?1) CROSS JOIN t ON t.id = +coffer_keys.value` looks up the keys
 /// in their order. The statement need not be bound, stepped and reset for each key.
@@ -17,6 +18,9 @@ import Foundation
 /// goes through SQL. The module has no `xCreate`, so CREATE VIRTUAL TABLE cannot name it: see
 /// <https://www.sqlite.org/vtab.html#eponymous_only_virtual_tables>. A table that a crafted schema
 /// makes of it has no row either.
+///
+/// `main.coffer_keys(count, list)` has the values of a packed list, which is an argument. SQL that
+/// calls it gets back what it has passed.
 final class KeyTable {
     static let name = "coffer_keys"
     /// Without its database, a table of the same name in any database would hide it.
@@ -26,6 +30,8 @@ final class KeyTable {
     /// knows the module, and so does each table of it.
     fileprivate final class Lists {
         var byTicket: [Int64: KeyList] = [:]
+        /// The addresses of SQLite's structs for the tables.
+        var tables: Set<UInt> = []
     }
 
     private let lists = Lists()
@@ -53,6 +59,14 @@ final class KeyTable {
         return try body()
     }
 
+    /// Whether EXPLAIN names a table of this module with this operand.
+    func isTable(_ operand: String?) -> Bool {
+        guard let operand, operand.hasPrefix("vtab:"),
+            let address = UInt(operand.dropFirst("vtab:".count), radix: 16)
+        else { return false }
+        return lists.tables.contains(address)
+    }
+
     /// The error if a row comes when no scan of the keys is at a key.
     static func noKey(_ statement: Statement) -> StoreError {
         StoreError(
@@ -69,6 +83,31 @@ extension Handle {
         let made = try KeyTable(self)
         knownKeyTable = made
         return made
+    }
+}
+
+/// Whether a connection reads a `KeyTable`.
+private final class KnownKeyTable {
+    let isUsable: Bool
+
+    init(isUsable: Bool) { self.isUsable = isUsable }
+}
+
+extension Connection {
+    /// Whether SQL finds Coffer's table of keys under its name. An object of the file with that
+    /// name would hide it, and a program may have a module of that name.
+    ///
+    /// - Throws: Errors of reading the schema.
+    func readsKeyTable() throws(StoreError) -> Bool {
+        let id = ObjectIdentifier(KnownKeyTable.self)
+        if let known = try attachment(id) as? KnownKeyTable { return known.isUsable }
+        let hiding = try firstRow(
+            "SELECT 1 FROM main.sqlite_master WHERE name = \(KeyTable.name) COLLATE NOCASE",
+            isReadOnly: false)
+        let table = try? current().keyTable()
+        let known = KnownKeyTable(isUsable: hiding == nil && table != nil)
+        attach(known, as: id)
+        return known.isUsable
     }
 }
 
@@ -91,19 +130,27 @@ private struct KeyCursor {
     var scan: UnsafeMutablePointer<KeyScan>?
     var integers: UnsafeMutablePointer<Int64>?
     var ticket: Int64 = 0
+    /// A copy of a packed list, whose `scan` the cursor owns; `nil` if there is none.
+    var packed: OpaquePointer?
 
     /// Must be called before the cursor gets another list, and at its end.
     mutating func release() {
+        if let packed {
+            sqlite3_value_free(packed)
+            scan?.deallocate()
+        }
         list?.release()
-        (list, scan, integers) = (nil, nil, nil)
+        (list, scan, integers, packed) = (nil, nil, nil, nil)
     }
 }
 
 /// Columns of the table.
 private enum KeyColumn {
     static let value: Int32 = 0
+    /// Also the number of values of a packed list.
     static let ticket: Int32 = 1
-    static let declaration = "CREATE TABLE coffer_keys(value, ticket HIDDEN)"
+    static let list: Int32 = 2
+    static let declaration = "CREATE TABLE coffer_keys(value, ticket HIDDEN, list HIDDEN)"
 }
 
 /// Never changed after it is made, and never freed: connections use it until the process ends.
@@ -157,7 +204,9 @@ private func connectKeys(
     guard code == SQLITE_OK else { return code }
     guard let context, let table else { return SQLITE_ERROR }
     let made = UnsafeMutablePointer<KeyVirtualTable>.allocate(capacity: 1)
-    made.initialize(to: KeyVirtualTable(lists: Unmanaged.fromOpaque(context).retain()))
+    let lists = Unmanaged<KeyTable.Lists>.fromOpaque(context)
+    made.initialize(to: KeyVirtualTable(lists: lists.retain()))
+    lists._withUnsafeGuaranteedRef { _ = $0.tables.insert(UInt(bitPattern: made)) }
     table.pointee = UnsafeMutableRawPointer(made).assumingMemoryBound(to: sqlite3_vtab.self)
     return SQLITE_OK
 }
@@ -165,26 +214,32 @@ private func connectKeys(
 private func disconnectKeys(table: UnsafeMutablePointer<sqlite3_vtab>?) -> Int32 {
     // SQLite passes only tables that `connectKeys` has made.
     let made = UnsafeMutableRawPointer(table)?.assumingMemoryBound(to: KeyVirtualTable.self)
-    made?.pointee.lists.release()
-    made?.deallocate()
+    guard let made else { return SQLITE_OK }
+    made.pointee.lists._withUnsafeGuaranteedRef { _ = $0.tables.remove(UInt(bitPattern: made)) }
+    made.pointee.lists.release()
+    made.deallocate()
     return SQLITE_OK
 }
 
-/// Lets SQLite pass the ticket, if there is one. A table without a ticket is empty.
+/// Lets SQLite pass the ticket, and the packed list after it, if there is one. A table without a
+/// ticket is empty.
 private func planKeys(
     table: UnsafeMutablePointer<sqlite3_vtab>?, info: UnsafeMutablePointer<sqlite3_index_info>?
 ) -> Int32 {
     guard let info else { return SQLITE_ERROR }
     info.pointee.estimatedCost = 1
     info.pointee.estimatedRows = 1000
-    for index in 0..<Int(info.pointee.nConstraint) {
-        let constraint = info.pointee.aConstraint[index]
-        guard constraint.iColumn == KeyColumn.ticket, constraint.usable != 0,
-            Int32(constraint.op) == SQLITE_INDEX_CONSTRAINT_EQ
-        else { continue }
-        info.pointee.aConstraintUsage[index].argvIndex = 1
-        info.pointee.aConstraintUsage[index].omit = 1
-        break
+    var count: Int32 = 0
+    for column in [KeyColumn.ticket, KeyColumn.list] {
+        let found = (0..<Int(info.pointee.nConstraint)).first { index in
+            let constraint = info.pointee.aConstraint[index]
+            return constraint.iColumn == column && constraint.usable != 0
+                && Int32(constraint.op) == SQLITE_INDEX_CONSTRAINT_EQ
+        }
+        guard let found else { break }
+        count += 1
+        info.pointee.aConstraintUsage[found].argvIndex = count
+        info.pointee.aConstraintUsage[found].omit = 1
     }
     return SQLITE_OK
 }
@@ -210,10 +265,11 @@ private func beginKeys(
 ) -> Int32 {
     guard let cursor = keyCursor(cursor) else { return SQLITE_ERROR }
     cursor.pointee.release()
-    guard count == 1, let argument = arguments?[0],
+    guard count > 0, let argument = arguments?[0],
         sqlite3_value_type(argument) == SQLITE_INTEGER
     else { return SQLITE_OK }
     let ticket = sqlite3_value_int64(argument)
+    if count > 1 { return begin(cursor, ticket, packed: arguments?[1]) }
     let list = cursor.pointee.lists._withUnsafeGuaranteedRef { $0.byTicket[ticket] }
     guard let list else { return SQLITE_OK }
     cursor.pointee.list = .passRetained(list)
@@ -224,6 +280,21 @@ private func beginKeys(
     return SQLITE_OK
 }
 
+/// Begins a scan of a packed list. The engine's argument is valid only until this returns.
+private func begin(
+    _ cursor: UnsafeMutablePointer<KeyCursor>, _ count: Int64, packed: OpaquePointer?
+) -> Int32 {
+    guard let packed, count > 0, let copy = sqlite3_value_dup(packed) else {
+        return packed != nil && count > 0 ? SQLITE_NOMEM : SQLITE_OK
+    }
+    let scan = UnsafeMutablePointer<KeyScan>.allocate(capacity: 1)
+    scan.initialize(to: KeyScan(index: 0, count: Int(count)))
+    cursor.pointee.packed = copy
+    cursor.pointee.scan = scan
+    cursor.pointee.ticket = count
+    return SQLITE_OK
+}
+
 private func giveKey(
     cursor: UnsafeMutablePointer<sqlite3_vtab_cursor>?, context: OpaquePointer?, column: Int32
 ) -> Int32 {
@@ -231,8 +302,16 @@ private func giveKey(
         scan.pointee.index < scan.pointee.count
     else { return SQLITE_OK }
     let index = scan.pointee.index
-    if column != KeyColumn.value {
+    if column == KeyColumn.ticket {
         sqlite3_result_int64(context, cursor.pointee.ticket)
+    } else if let packed = cursor.pointee.packed {
+        if column == KeyColumn.list {
+            sqlite3_result_value(context, packed)
+        } else {
+            ValueList.give(packed, Int64(index), context)
+        }
+    } else if column == KeyColumn.list {
+        // Only a packed list has it.
     } else if let integers = cursor.pointee.integers {
         sqlite3_result_int64(context, integers[index])
     } else {

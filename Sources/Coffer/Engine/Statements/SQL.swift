@@ -22,8 +22,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     public private(set) var namedArguments: [String: Value]?
     /// Whether a named argument without a placeholder is an error.
     private(set) var isStrict = false
-    /// Whether it calls `coffer_value`, the function of `ValueList`.
-    var usesLists = false
+    /// Where the queries of `ValueList` begin in the text, in bytes of UTF-8 and ascending.
+    var lists: [Int] = []
     /// Whether an argument is a `Date` of which nobody said from when it counts.
     var bindsPlainDate = false
     /// Arguments for columns that count from 2001 or from 1970, as the file says.
@@ -82,13 +82,13 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// Appends text and arguments of other SQL. If both have different values for one name, each
     /// use of the result throws `.misuse`.
     public mutating func append(_ other: SQL) {
+        lists += other.lists.map { $0 + text.utf8.count }
         text += other.text
         dates += other.dates.map { $0.moved(by: arguments.count) }
         arguments += other.arguments
         bindsPlainDate = bindsPlainDate || other.bindsPlainDate
         failure = failure ?? other.failure
         isStrict = isStrict || other.isStrict
-        usesLists = usesLists || other.usesLists
         guard let others = other.namedArguments else { return }
         var named = namedArguments ?? [:]
         for (name, value) in others {

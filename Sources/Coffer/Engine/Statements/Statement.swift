@@ -73,8 +73,6 @@ public final class Statement {
     var changesOneRow = false
     /// How the verb that runs it reports the rows that it changes; `nil` if it does not.
     var reportedChange: ReportedChange.Kind?
-    /// Whether it reads a `KeyTable`, which no commit changes.
-    var readsKeys = false
     /// How many closures read bytes of the current row, which must stay until they return.
     private var lendingDepth = 0
     /// The pointer to finalize when the last of these closures returns.

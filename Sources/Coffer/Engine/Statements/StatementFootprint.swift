@@ -227,17 +227,14 @@ extension Statement {
             footprint.add(updatedColumn: column, of: table)
         }
         guard compiled == SQLITE_OK else { throw handle.error(compiled, sql: sql) }
-        // The keys of Coffer's own statement are a virtual table, and depend on no other table.
-        var isBeforeKeys = readsKeys
+        let keys = handle.knownKeyTable
         let code = handle.authorizer.asCoffer { () -> Int32 in
             while true {
                 let code = sqlite3_step(raw)
                 guard code == SQLITE_ROW else { return code }
                 guard let step = ProgramStep(raw) else { continue }
-                if isBeforeKeys, step.opcode == "VOpen" {
-                    isBeforeKeys = false
-                    continue
-                }
+                // A table of keys depends on no other table, and no commit changes it.
+                if step.opcode == "VOpen", keys?.isTable(step.table) == true { continue }
                 if sqlite3_column_int64(raw, 0) == 0 { footprint.beginProgram() }
                 footprint.add(step)
             }

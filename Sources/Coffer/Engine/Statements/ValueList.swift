@@ -9,22 +9,50 @@ import Foundation
 /// Passes any number of values as one argument of a statement. SQLCipher 3 takes 999 arguments,
 /// and a text would be compiled again for each number of them.
 ///
-/// `coffer_value(list, index)` returns one of them. The function checks the list at every access,
-/// because SQL may call it with anything.
+/// `coffer_value(list, index)` returns one of them. It checks the list at every access, because SQL
+/// may call it with anything. So does `KeyTable`, which gives them as rows, in half the time. Where
+/// an object of the file hides that table, a recursive query counts the index.
 enum ValueList {
     /// A query of one column, with a row for each value, in order. There must be at least one
     /// value: otherwise the query fails when it runs.
     static func select(_ values: [Value]) -> SQL {
         var sql = SQL(
-            text: "WITH RECURSIVE coffer_list(i) AS "
-                + "(SELECT 0 UNION ALL SELECT i + 1 FROM coffer_list WHERE i + 1 < ?) "
-                + "SELECT \(function)(?, i) FROM coffer_list",
-            arguments: [.integer(Int64(values.count)), .blob(pack(values))])
-        sql.usesLists = true
+            text: recursive, arguments: [.integer(Int64(values.count)), .blob(pack(values))])
+        sql.lists = [0]
         return sql
     }
 
     static let function = "coffer_value"
+
+    private static let recursive =
+        "WITH RECURSIVE coffer_list(i) AS "
+        + "(SELECT 0 UNION ALL SELECT i + 1 FROM coffer_list WHERE i + 1 < ?) "
+        + "SELECT \(function)(?, i) FROM coffer_list"
+
+    /// The same rows. The sign takes the column's affinity away, as a function's result has none:
+    /// <https://www.sqlite.org/datatype3.html#affinity_of_expressions>.
+    private static let joined = "SELECT +value FROM \(KeyTable.qualifiedName)(?, ?)"
+
+    /// The text of SQL with lists, as the connection reads them. Its arguments are the same.
+    ///
+    /// - Throws: Errors of reading the schema, and of registering `coffer_value`.
+    fileprivate static func text(of sql: SQL, _ connection: Connection) throws(StoreError) -> String
+    {
+        guard try connection.readsKeyTable() else {
+            try connection.current().knowLists()
+            return sql.text
+        }
+        let bytes = sql.text.utf8
+        var (text, rest) = ("", bytes.startIndex)
+        for place in sql.lists {
+            let start = bytes.index(bytes.startIndex, offsetBy: place)
+            assert(bytes[start...].starts(with: recursive.utf8))
+            text += sql.text[rest..<start]
+            text += joined
+            rest = bytes.index(start, offsetBy: recursive.utf8.count)
+        }
+        return text + sql.text[rest...]
+    }
 
     /// The byte before the bytes of a value.
     fileprivate enum Kind: UInt8 {
@@ -69,6 +97,16 @@ enum ValueList {
     }
 }
 
+extension SQL {
+    /// The text to compile on a connection.
+    ///
+    /// - Throws: Errors of reading the schema, and of registering what the text calls.
+    @inline(__always)
+    func text(on connection: Connection) throws(StoreError) -> String {
+        lists.isEmpty ? text : try ValueList.text(of: self, connection)
+    }
+}
+
 /// Whether `coffer_value` is registered.
 private final class ValueListRegistration {
     var isDone = false
@@ -91,15 +129,21 @@ private func giveValue(
     context: OpaquePointer?, count: Int32, arguments: UnsafeMutablePointer<OpaquePointer?>?
 ) {
     guard let context, let arguments, count == 2 else { return }
-    let start = sqlite3_value_blob(arguments[0])
-    let byteCount = Int(sqlite3_value_bytes(arguments[0]))
-    // "out of memory" has no other sign: <https://www.sqlite.org/c3ref/value_blob.html>
-    guard start != nil || byteCount == 0 else { return sqlite3_result_error_nomem(context) }
-    let list = UnsafeRawBufferPointer(start: start, count: byteCount)
-    let index = sqlite3_value_int64(arguments[1])
-    guard let bytes = value(in: list, at: index), let kind = ValueList.Kind(rawValue: bytes[0])
-    else { return sqlite3_result_error(context, "the argument is not a list of values", -1) }
-    give(UnsafeRawBufferPointer(rebasing: bytes[1...]), kind, context)
+    ValueList.give(arguments[0], sqlite3_value_int64(arguments[1]), context)
+}
+
+extension ValueList {
+    /// Makes a value of a packed list the result; an error if it is no list, or too short.
+    static func give(_ packed: OpaquePointer?, _ index: Int64, _ context: OpaquePointer) {
+        let start = sqlite3_value_blob(packed)
+        let byteCount = Int(sqlite3_value_bytes(packed))
+        // "out of memory" has no other sign: <https://www.sqlite.org/c3ref/value_blob.html>
+        guard start != nil || byteCount == 0 else { return sqlite3_result_error_nomem(context) }
+        let list = UnsafeRawBufferPointer(start: start, count: byteCount)
+        guard let bytes = value(in: list, at: index), let kind = Kind(rawValue: bytes[0])
+        else { return sqlite3_result_error(context, "the argument is not a list of values", -1) }
+        giveResult(UnsafeRawBufferPointer(rebasing: bytes[1...]), kind, context)
+    }
 }
 
 /// The kind and the bytes of a value; `nil` unless the list holds all of it.
@@ -115,7 +159,7 @@ private func value(in list: UnsafeRawBufferPointer, at index: Int64) -> UnsafeRa
     return UnsafeRawBufferPointer(rebasing: list[start..<end])
 }
 
-private func give(
+private func giveResult(
     _ bytes: UnsafeRawBufferPointer, _ kind: ValueList.Kind, _ context: OpaquePointer
 ) {
     func number() -> Int64? {

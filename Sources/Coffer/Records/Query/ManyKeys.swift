@@ -121,17 +121,8 @@ extension RecordTable {
     private func prepareKeys(
         _ sql: String, _ connection: Connection
     ) throws(StoreError) -> Statement? {
-        let hiding = try connection.firstRow(
-            "SELECT 1 FROM main.sqlite_master WHERE name = \(KeyTable.name) COLLATE NOCASE",
-            isReadOnly: false)
-        guard hiding == nil else { return nil }
-        // A program may have a module of that name.
-        guard (try? connection.current().keyTable()) != nil,
-            try !makesIndex(sql, connection)
-        else { return nil }
-        let statement = try connection.compile(sql, persistent: true)
-        statement.readsKeys = true
-        return statement
+        guard try connection.readsKeyTable(), try !makesIndex(sql, connection) else { return nil }
+        return try connection.compile(sql, persistent: true)
     }
 
     /// Whether SQLite would make an index of the whole table for the join, because the key has
@@ -141,7 +132,6 @@ extension RecordTable {
     /// See <https://www.sqlite.org/optoverview.html#automatic_query_time_indexes>.
     private func makesIndex(_ sql: String, _ connection: Connection) throws(StoreError) -> Bool {
         let plan = try connection.compile("EXPLAIN QUERY PLAN \(sql)", persistent: false)
-        plan.readsKeys = true
         defer { plan.finalize() }
         while try plan.advance() {
             if try plan.column(3, as: String.self).contains("AUTOMATIC") { return true }

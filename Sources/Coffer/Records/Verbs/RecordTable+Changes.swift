@@ -59,12 +59,12 @@ extension RecordTable {
                 .misuse, "the condition of an update has named arguments",
                 hint: "Bind its values with \\( ).", table: plan.table)
         }
-        if expected.usesLists { try connection.current().knowLists() }
         // A plain ? takes the number after the greatest one, which is that of the last column.
         let kept = try unloaded(in: record, connection)
         let encoder = encoder(keeping: kept)
-        let text = plan.updateSQL(orFail: false, keeping: kept) + " AND (\(expected.text))"
-        var sql = SQL(text: text)
+        var sql = SQL(text: plan.updateSQL(orFail: false, keeping: kept) + " AND (")
+        sql.lists = expected.lists.map { $0 + sql.text.utf8.count }
+        sql.text += "\(expected.text))"
         sql.bindsPlainDate = expected.bindsPlainDate
         do throws(StoreError) {
             return try run(sql, record, encoder, expected.arguments, connection)
@@ -80,7 +80,7 @@ extension RecordTable {
         _ sql: SQL, _ record: R, _ encoder: RowEncoder, _ arguments: [Value],
         _ connection: Connection
     ) throws(StoreError) -> Bool {
-        let statement = try connection.cached(sql.text)
+        let statement = try connection.cached(sql.text(on: connection))
         defer { connection.release(statement) }
         if sql.bindsPlainDate { try statement.requirePlainDates(on: connection) }
         try encoder.bind(record, to: statement)

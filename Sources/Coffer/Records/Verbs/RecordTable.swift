@@ -394,8 +394,7 @@ final class RecordTable {
                 hint: "Split it into several queries.", table: plan.table)
         }
         do throws(StoreError) {
-            if sql.usesLists { try connection.current().knowLists() }
-            let statement = try connection.cached(sql.text)
+            let statement = try connection.cached(sql.text(on: connection))
             defer { connection.release(statement) }
             try statement.bind(sql)
             return try body(statement)
