@@ -150,7 +150,8 @@ def growth(objects, title):
     found = [entry for entry in objects if entry["workload"].startswith("growth")]
     if not found:
         return None
-    picture = Picture(900, 1230, title)
+    panels = [panel for panel in panels if any(entry["workload"] == panel[0] for entry in found)]
+    picture = Picture(900, 90 + (len(panels) + 1) // 2 * 285, title)
     marks = legend(picture, found)
     for index, (workload, words) in enumerate(panels):
         entries = [entry for entry in found if entry["workload"] == workload]
