@@ -47,6 +47,42 @@ import Workload
         #expect(try fixture.check(Item.self, [Int](repeating: 7, count: 600)) == 1)
     }
 
+    @Test func `statistics of a small table let no run of keys scan the large one`() throws {
+        try fill(1...300)
+        try fixture.run("ANALYZE")
+        try fill(301...3000)
+        let keys = Array(stride(from: 1, through: 3000, by: 3))
+        try fixture.check(Item.self, keys, isMany: false)
+        #expect(
+            try fixture.store.read { tx in try tx.find(Item.self, keys: keys).map(\.id) } == keys)
+        try fixture.run("ANALYZE")
+        try fixture.check(Item.self, keys)
+    }
+
+    @Test func `keys that change the schema while they are made are deleted by the new one`()
+        throws
+    {
+        try fill(1...30_000)
+        try fixture.store.write { tx throws in
+            try tx.execute("CREATE TABLE gone(id)")
+            #expect(try tx.delete(Item.self, keys: 1...300) == 300)
+            let connection = try tx.connection()
+            let keys = (301...20_000).lazy.map { id -> Value in
+                if id == 12_000 {
+                    // The trigger must see each row from here on.
+                    try? connection.execute(
+                        """
+                        CREATE TRIGGER log AFTER DELETE ON item
+                        BEGIN INSERT INTO gone VALUES (old.id); END
+                        """)
+                }
+                return .integer(Int64(id))
+            }
+            #expect(try tx.delete(Item.self, keys: keys) == 19_700)
+            #expect(try tx.firstRow("SELECT count(*) FROM gone")?.get(0, as: Int.self) ?? 0 > 8000)
+        }
+    }
+
     @Test func `keys come from any sequence and any type of integer`() throws {
         func expectDeleted(_ keys: some Sequence<some ValueConvertible>, _ count: Int) throws {
             try fixture.store.write { tx throws in

@@ -159,8 +159,8 @@ public struct Configuration: Sendable {
     /// their next verb throws `.snapshotExpired`. 1 GiB by default; at least
     /// ``maximumWALByteCount``.
     ///
-    /// Writes have already waited for these reads by then, or passed them over. If only short reads that overlap keep
-    /// the WAL, one write waits for them here, for a second at most.
+    /// Writes have already waited for these reads by then, or passed them over. If only short reads
+    /// that overlap keep the WAL, one write waits for them here, for a second at most.
     public var maximumSnapshotWALByteCount = 1 << 30
 
     /// How often a store checks whether another process has committed, while somebody observes it.

@@ -281,12 +281,16 @@ private func beginKeys(
 }
 
 /// Begins a scan of a packed list. The engine's argument is valid only until this returns.
+///
+/// SQL that does not read the values would scan a list that is too short to its end.
 private func begin(
     _ cursor: UnsafeMutablePointer<KeyCursor>, _ count: Int64, packed: OpaquePointer?
 ) -> Int32 {
-    guard let packed, count > 0, let copy = sqlite3_value_dup(packed) else {
-        return packed != nil && count > 0 ? SQLITE_NOMEM : SQLITE_OK
+    guard let packed, count > 0 else { return SQLITE_OK }
+    guard count <= ValueList.maximumCount(byteCount: Int64(sqlite3_value_bytes(packed))) else {
+        return SQLITE_ERROR
     }
+    guard let copy = sqlite3_value_dup(packed) else { return SQLITE_NOMEM }
     let scan = UnsafeMutablePointer<KeyScan>.allocate(capacity: 1)
     scan.initialize(to: KeyScan(index: 0, count: Int(count)))
     cursor.pointee.packed = copy

@@ -74,6 +74,10 @@ enum ValueList {
         return packed + body
     }
 
+    /// The most values that a packed list of so many bytes has: each has its place in 8 bytes, and
+    /// so has the end.
+    static func maximumCount(byteCount: Int64) -> Int64 { byteCount / 8 - 1 }
+
     private static func append(_ value: Value, to body: inout Data) {
         switch value {
         case .null: body.append(Kind.null.rawValue)

@@ -117,24 +117,30 @@ extension RecordTable {
     }
 
     /// - Returns: `nil` if an object of the file has the name of the keys' table, and hides it, or
-    ///   if no index leads to a key.
+    ///   if SQLite would not look each key up by an index.
     private func prepareKeys(
         _ sql: String, _ connection: Connection
     ) throws(StoreError) -> Statement? {
-        guard try connection.readsKeyTable(), try !makesIndex(sql, connection) else { return nil }
+        guard try connection.readsKeyTable(), try !readsWholeTable(sql, connection) else {
+            return nil
+        }
         return try connection.compile(sql, persistent: true)
     }
 
-    /// Whether SQLite would make an index of the whole table for the join, because the key has
-    /// none. It would be in memory, and in an order in which another of several rows with one key
-    /// may come first.
+    /// Whether SQLite would read the whole table for a statement that has keys.
     ///
-    /// See <https://www.sqlite.org/optoverview.html#automatic_query_time_indexes>.
-    private func makesIndex(_ sql: String, _ connection: Connection) throws(StoreError) -> Bool {
+    /// 1. It scans the table if ANALYZE has counted few rows in it, which may be many by now. A
+    ///    single key is looked up all the same.
+    /// 2. If the key has no index, it makes one of all rows for the join: in memory, and in an order
+    ///    in which another of several rows with one key may come first. See
+    ///    <https://www.sqlite.org/optoverview.html#automatic_query_time_indexes>.
+    func readsWholeTable(_ sql: String, _ connection: Connection) throws(StoreError) -> Bool {
         let plan = try connection.compile("EXPLAIN QUERY PLAN \(sql)", persistent: false)
         defer { plan.finalize() }
         while try plan.advance() {
-            if try plan.column(3, as: String.self).contains("AUTOMATIC") { return true }
+            let step = try plan.column(3, as: String.self)
+            let isScan = step.contains("SCAN") && !step.contains("VIRTUAL TABLE")
+            if isScan || step.contains("AUTOMATIC") { return true }
         }
         return false
     }

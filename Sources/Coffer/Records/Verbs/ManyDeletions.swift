@@ -16,7 +16,8 @@ extension WriteTransaction {
             let table = try RecordTable.of(type, connection())
             var block = KeyBlock()
             block.fill(first, &rest, table)
-            count += try delete(block.keys, table)
+            // Making the keys may have changed the schema.
+            count += try delete(block.keys, RecordTable.of(type, connection()))
             if let failure = block.failure { throw failure }
         }
         return count
@@ -137,9 +138,9 @@ extension RecordTable {
     static var mostKeysAtOnce: Int { 250 }
 
     /// Removes the rows of some keys of a list, and returns how many there were; `nil` if a key
-    /// cannot be bound or the statement no longer compiles: then no row is removed.
+    /// cannot be bound: then no row is removed.
     ///
-    /// - Throws: Errors of the statement.
+    /// - Throws: Errors of the statement, which may have removed some of the rows.
     func delete(
         _ range: Range<Int>, of list: KeyList, _ statement: Statement, _ connection: Connection
     ) throws(StoreError) -> Int? {
@@ -147,8 +148,7 @@ extension RecordTable {
         do throws(StoreError) {
             try statement.runToEnd()
         } catch {
-            guard error.code == .sql else { throw try explain(error, connection, isWriting: true) }
-            return nil
+            throw try explain(error, connection, isWriting: true)
         }
         return Int(coffer_changes(statement.handle.db))
     }
@@ -195,15 +195,21 @@ extension RecordTable {
         canDeleteMany = false
         guard plan.keyPositions.count == 1, try RecordSchema(plan, connection).hasOneRowForEachKey()
         else { return nil }
-        // What a deletion runs does not depend on the number of keys, but listing it does.
-        let short = try connection.compile(plan.deleteManySQL(2), persistent: false)
-        defer { short.finalize() }
-        guard try short.footprint(on: connection).changesRowsAlone else { return nil }
-        let statement = try connection.compile(
-            plan.deleteManySQL(Self.mostKeysAtOnce), persistent: true)
-        canDeleteMany = true
-        deletingMany = statement
-        return statement
+        do throws(StoreError) {
+            // What a deletion runs does not depend on the number of keys, but listing it does.
+            let short = try connection.compile(plan.deleteManySQL(2), persistent: false)
+            defer { short.finalize() }
+            let sql = plan.deleteManySQL(Self.mostKeysAtOnce)
+            guard try short.footprint(on: connection).changesRowsAlone,
+                try !readsWholeTable(sql, connection)
+            else { return nil }
+            deletingMany = try connection.compile(sql, persistent: true)
+        } catch {
+            // A single deletion explains what the table lacks.
+            guard error.code == .sql else { throw try explain(error, connection, isWriting: true) }
+        }
+        canDeleteMany = deletingMany != nil
+        return deletingMany
     }
 }
 

@@ -87,8 +87,8 @@ struct WALBound {
     ///
     /// - Parameters:
     ///   - frameCount: The frames of the WAL after the last commit.
-    ///   - isKept: Whether the last checkpoint could not move all of it. A read that has lasted long
-    ///     keeps nothing if it has not begun its snapshot.
+    ///   - isKept: Whether the last checkpoint could not move all of it. A read that has lasted
+    ///     long keeps nothing if it has not begun its snapshot.
     ///   - oldestRead: When the oldest running read of this store began; `nil` if none runs.
     /// - Returns: The step; `.none` below `maximumFrameCount`.
     mutating func step(
