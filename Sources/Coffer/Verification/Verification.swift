@@ -1,5 +1,3 @@
-import CSQLCipher
-
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -39,9 +37,9 @@ struct Verification {
     var threadCountMax: Int?
     /// The size of a large store: checking both at once saves more than another connection costs.
     var overlapByteCount = 4 << 20
-    /// Whether the engine's check of the structure ends when it is interrupted. That of SQLite
-    /// 3.15.2 does not, that of 3.46.1 does: otherwise a cancellation would wait for its end.
-    var endsStructureCheck = sqlite3_libversion_number() >= 3_046_000
+    /// Whether the engine's check of the structure ends when it is interrupted. Otherwise a
+    /// cancellation would wait for its end.
+    var endsStructureCheck = Engine.endsIntegrityCheck
     /// For tests: takes the place of `StructureCheck`.
     var checkStructure: (@Sendable (Cancellation?) -> [StructureCheck.Finding])?
     /// For tests: called in the transaction of the second step.
