@@ -70,7 +70,7 @@ import Workload
             let keys = (301...20_000).lazy.map { id -> Value in
                 if id == 12_000 {
                     // The trigger must see each row from here on.
-                    try? connection.execute(
+                    _ = try? connection.execute(
                         """
                         CREATE TRIGGER log AFTER DELETE ON item
                         BEGIN INSERT INTO gone VALUES (old.id); END
