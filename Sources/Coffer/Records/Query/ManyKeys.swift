@@ -135,6 +135,11 @@ extension RecordTable {
     ///    in which another of several rows with one key may come first. See
     ///    <https://www.sqlite.org/optoverview.html#automatic_query_time_indexes>.
     func readsWholeTable(_ sql: String, _ connection: Connection) throws(StoreError) -> Bool {
+        let handle = try connection.current()
+        // SQLite counts EXPLAIN of a write as a write, and an observer would record it.
+        let observer = handle.touchObserver
+        handle.touchObserver = nil
+        defer { handle.touchObserver = observer }
         let plan = try connection.compile("EXPLAIN QUERY PLAN \(sql)", persistent: false)
         defer { plan.finalize() }
         while try plan.advance() {
