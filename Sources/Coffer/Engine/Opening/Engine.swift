@@ -45,8 +45,8 @@ public enum Engine {
         get throws(StoreError) { try probed.get() }
     }
 
-    /// Whether an interrupt ends `integrity_check`. That of SQLite 3.15.2 first reads all trees; that
-    /// of 3.46.1 ends at once.
+    /// Whether an interrupt ends `integrity_check`. That of SQLite 3.15.2 first reads all trees;
+    /// that of 3.46.1 ends at once.
     static var endsIntegrityCheck: Bool { sqlite3_libversion_number() >= 3_046_000 }
 
     private static let probed: Result<Capabilities, StoreError> = Result { () throws(StoreError) in

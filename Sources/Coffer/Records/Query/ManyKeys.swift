@@ -131,8 +131,8 @@ extension RecordTable {
     ///
     /// 1. It scans the table if ANALYZE has counted few rows in it, which may be many by now. A
     ///    single key is looked up all the same.
-    /// 2. If the key has no index, it makes one of all rows for the join: in memory, and in an order
-    ///    in which another of several rows with one key may come first. See
+    /// 2. If the key has no index, it makes one of all rows for the join: in memory, and in an
+    ///    order in which another of several rows with one key may come first. See
     ///    <https://www.sqlite.org/optoverview.html#automatic_query_time_indexes>.
     func readsWholeTable(_ sql: String, _ connection: Connection) throws(StoreError) -> Bool {
         let handle = try connection.current()
