@@ -131,17 +131,18 @@ import Workload
 
     @Test func `an engine that does not end its check makes it after the pages`() throws {
         let store = try make()
-        let isOver = Shared(false)
-        let early = Shared(0)
-        var verification = verification(of: store) { progress in
-            isOver.value = progress.pageCount == progress.pageCountTotal
+        let hasBegun = DispatchSemaphore(value: 0)
+        var isEarly = false
+        var verification = verification(of: store) { _ in
+            // Another thread would have begun by then.
+            if hasBegun.wait(timeout: .now() + 0.5) == .success { isEarly = true }
         }
         verification.endsStructureCheck = false
         verification.checkStructure = { [core = store.core] cancellation in
-            if !isOver.value { early.update { $0 += 1 } }
+            hasBegun.signal()
             return StructureCheck(core: core).run(cancellation)
         }
-        #expect(try verification.run().isStructureChecked && early.value == 0)
+        #expect(try verification.run().isStructureChecked && !isEarly)
     }
 
     @Test(arguments: 0..<12)
