@@ -25,7 +25,7 @@ import Workload
         let store = try Store(path: path, key: .numbered(1), configuration: configuration)
         try store.prepareConnections { connection in
             try connection.register(
-                function: "seen", argumentCount: 1, options: .deterministic
+                function: "seen", argumentCount: 1, options: [.deterministic, .schema]
             ) { arguments in
                 look()
                 return try arguments.get(0)
@@ -162,7 +162,7 @@ import Workload
         if number % 2 == 0 {
             try store.prepareConnections { connection in
                 try connection.register(
-                    function: "seen", argumentCount: 1, options: .deterministic
+                    function: "seen", argumentCount: 1, options: [.deterministic, .schema]
                 ) { try $0.get(0) }
             }
         }
