@@ -1,4 +1,4 @@
-"""What a record of a key and one property of each type costs to fetch, in instructions."""
+"""Counts the instructions of fetching a record of a key and one property, for each type of it."""
 
 import measure
 from systems import COUNTED_ROWS, PRICES

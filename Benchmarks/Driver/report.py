@@ -372,7 +372,7 @@ def main_summary(objects):
         yield f"| {WORDS[workload]} | " + " | ".join(cells) + " |"
 
 
-# What a system that is faster than Coffer does not do. One that is not named here gives up nothing.
+# Systems that do less than Coffer, and the difference. A system that is not named here does as much.
 GIVEN_UP = {
     "c-sqlite": "encryption; it is plain SQLite, called from C",
     "lmdb": "encryption and queries: keys and values only, called from C",

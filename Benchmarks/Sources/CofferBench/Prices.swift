@@ -2,7 +2,7 @@ import Coffer
 import Foundation
 import Workloads
 
-/// What it takes to fetch a record of a key and one property; `price-none` has the key alone.
+/// Fetches records of a key and one property of a type; `price-none` fetches the key alone.
 struct Prices {
     let run: Run
 

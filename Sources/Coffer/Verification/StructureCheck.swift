@@ -3,7 +3,7 @@
 struct StructureCheck: Sendable {
     let core: StoreCore
 
-    /// What one of the checks found, in words; or the error that ended it.
+    /// The problems that one of the checks names, or the error that ended it.
     typealias Finding = Result<[String], any Error>
 
     /// Runs both checks, each in a read transaction of its own.

@@ -12,14 +12,14 @@ struct DeletionFixture {
 
     private struct Undo: Error {}
 
-    /// What a deletion has done.
+    /// The count, the error and the remaining rows of a deletion.
     private struct Outcome: Equatable {
         var count: Int?
         var error: String?
         var rows: [[Value]] = []
     }
 
-    /// What `delete` does. It is undone.
+    /// Deletes in a savepoint, notes the outcome, and undoes the deletion.
     private func outcome(
         _ tx: inout WriteTransaction, _ tables: [String],
         _ delete: (inout WriteTransaction) throws -> Int

@@ -137,7 +137,8 @@ private func giveValue(
 }
 
 extension ValueList {
-    /// Makes a value of a packed list the result; an error if it is no list, or too short.
+    /// Returns a value of a packed list to SQLite. Bytes that are not such a list, or that end
+    /// before the value, give SQLite an error.
     static func give(_ packed: OpaquePointer?, _ index: Int64, _ context: OpaquePointer) {
         let start = sqlite3_value_blob(packed)
         let byteCount = Int(sqlite3_value_bytes(packed))

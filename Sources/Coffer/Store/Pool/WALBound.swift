@@ -12,7 +12,7 @@
 /// - Short reads that overlap keep the WAL although none of them lasts. A write waits for them
 ///   again whenever the WAL has grown by a quarter, and for longer at the second bound.
 struct WALBound {
-    /// What a write waited for in vain, or passed over.
+    /// The reads for which no further write waits, because one waited in vain or passed them over.
     enum Blocker: Equatable {
         /// This store's reads that began by `begunBy`. Those that began by `toldBegunBy` were asked
         /// to end.
