@@ -102,8 +102,6 @@ struct KeyScan {
     /// The position in the list; -1 before the scan, `count` after it.
     var index = -1
     let count: Int
-
-    init(index: Int = -1, count: Int) { (self.index, self.count) = (index, count) }
 }
 
 /// Sorts integers by their bytes, which takes far less time than comparing them.
