@@ -151,8 +151,7 @@ import Workload
         try make().close()
         let pageByteCount = try Engine.capabilities.defaultProfile.pageByteCount
         let pageCount = try Damage.byteCount(path) / pageByteCount
-        for _ in 0..<number % 3 {
-            let page = Int.random(in: 2...pageCount, using: &random)
+        for page in (2...pageCount).shuffled(using: &random).prefix(number % 3) {
             try Damage.flip(path, at: (page - 1) * pageByteCount + 99)
         }
         var configuration = Configuration.testing()
