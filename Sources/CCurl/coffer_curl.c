@@ -47,9 +47,11 @@ typedef struct {
 enum {
     CURL_GLOBAL_DEFAULT = 3,
     CURLE_UNKNOWN_OPTION = 48,
+    CURLE_SEND_ERROR = 55,
     CURLMSG_DONE = 1,
     CURLMOPT_MAXCONNECTS = 6,
     CURLINFO_PRIVATE = 0x100000 + 21,
+    CURLINFO_NUM_CONNECTS = 0x200000 + 26,
     CURL_SEEKFUNC_OK = 0,
     CURL_SEEKFUNC_FAIL = 1,
     CURLPROTO_HTTP_AND_HTTPS = 3,
@@ -59,6 +61,7 @@ enum {
     CURLOPT_UPLOAD = 46,
     CURLOPT_FOLLOWLOCATION = 52,
     CURLOPT_SSL_VERIFYPEER = 64,
+    CURLOPT_FRESH_CONNECT = 74,
     CURLOPT_HTTPGET = 80,
     CURLOPT_SSL_VERIFYHOST = 81,
     CURLOPT_HTTP_VERSION = 84,
@@ -129,6 +132,7 @@ struct coffer_curl_request {
     coffer_curl_owner owner;
     struct curl_slist *headers;
     size_t given_count;
+    int has_answer;
     int has_accept;
     int has_expect;
 };
@@ -211,6 +215,7 @@ static int open_socket(void *data, int purpose, struct curl_sockaddr *address) {
 
 static size_t take_header(char *bytes, size_t size, size_t count, void *data) {
     coffer_curl_request *request = data;
+    request->has_answer = 1;
     request->owner.take_header(request->owner.owner, bytes, size * count);
     return size * count;
 }
@@ -408,6 +413,28 @@ int coffer_curl_multi_perform(coffer_curl_multi *multi) {
     return multi->curl->multi_perform(multi->handle, &count) == 0;
 }
 
+/// Sends a request again over a new connection if a kept one broke before any answer.
+///
+/// libcurl does the same where the connection breaks before the body. The server closed it while
+/// it was idle:
+/// > When an inbound connection is closed prematurely, a client MAY open a new connection and
+/// > automatically retransmit an aborted sequence of requests if all of those requests have
+/// > idempotent methods.
+/// https://www.rfc-editor.org/rfc/rfc9112#section-9.3.1
+///
+/// - Returns: Whether it is under way. A request over a new connection is not sent again.
+static int send_again(coffer_curl_multi *multi, coffer_curl_request *request, int code) {
+    const coffer_curl *curl = multi->curl;
+    long connection_count = 1;
+    if (code != CURLE_SEND_ERROR || request->has_answer) return 0;
+    curl->easy_getinfo(request->handle, CURLINFO_NUM_CONNECTS, &connection_count);
+    if (connection_count > 0) return 0;
+    curl->multi_remove_handle(multi->handle, request->handle);
+    request->given_count = 0;
+    return curl->easy_setopt(request->handle, CURLOPT_FRESH_CONNECT, 1L) == 0
+        && curl->multi_add_handle(multi->handle, request->handle) == 0;
+}
+
 void *coffer_curl_multi_next_ended(coffer_curl_multi *multi, int *code) {
     CURLMsg *message;
     int count = 0;
@@ -416,7 +443,7 @@ void *coffer_curl_multi_next_ended(coffer_curl_multi *multi, int *code) {
         if (message->msg != CURLMSG_DONE) continue;
         *code = message->data.result;
         multi->curl->easy_getinfo(message->easy, CURLINFO_PRIVATE, &request);
-        if (request) return request->owner.owner;
+        if (request && !send_again(multi, request, *code)) return request->owner.owner;
     }
     return NULL;
 }

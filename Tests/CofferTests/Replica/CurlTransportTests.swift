@@ -117,6 +117,18 @@ import Testing
         }
     }
 
+    @Test func `a connection that breaks below a body is replaced`() async throws {
+        let server = try LoopbackServer(answer: Self.fine, ending: .resetLater)
+        let transport = CurlTransport()
+        let body = [UInt8](repeating: 7, count: 8 << 20)
+        for _ in 0..<20 {
+            let response = try await transport.send(
+                HTTPRequest(method: "PUT", url: server.url, body: body))
+            #expect(response.status == 200)
+        }
+        #expect(server.connectionCount == 20)
+    }
+
     @Test func `many requests at once share the connections`() async throws {
         let server = try LoopbackServer(answer: Self.fine, ending: .kept)
         let transport = CurlTransport(connectionCountMax: 3)

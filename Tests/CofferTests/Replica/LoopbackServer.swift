@@ -11,6 +11,8 @@ final class LoopbackServer: Sendable {
         case hanging
         /// The next request is read from it.
         case kept
+        /// The server resets it when the next request has begun.
+        case resetLater
     }
 
     private struct Log {
@@ -92,6 +94,15 @@ final class LoopbackServer: Sendable {
             log.log.withLock { $0.requests.append(request) }
             _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
         } while ending == .kept
+        if ending == .resetLater {
+            var byte: UInt8 = 0
+            recv(connection, &byte, 1, 0)
+            // A close resets the connection if it does not wait for what was sent.
+            var option = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(
+                connection, SOL_SOCKET, SO_LINGER, &option,
+                socklen_t(MemoryLayout<linger>.size))
+        }
         if ending == .hanging {
             log.log.withLock { $0.open.append(connection) }
         } else {
