@@ -54,35 +54,33 @@ let questions = [
         text: "mean, least and greatest delay of departure",
         sql: "SELECT avg(dep_delay), min(dep_delay), max(dep_delay) FROM flight"
     ) { tx in
-        [
-            .mean(try tx.average(\Flight.departureDelay)),
-            .count(try tx.min(\Flight.departureDelay)),
-            .count(try tx.max(\Flight.departureDelay)),
-        ]
+        let delays = try tx.aggregate(
+            Flight.all, .average(\.departureDelay), .min(\.departureDelay),
+            .max(\.departureDelay))
+        return delays.map { mean, least, greatest in
+            [.mean(mean), .count(least), .count(greatest)]
+        } ?? []
     },
     Question(
         text: "miles flown from each airport of New York",
         sql: "SELECT sum(distance) FROM flight GROUP BY origin ORDER BY origin"
     ) { tx in
-        try tx.distinct(\Flight.origin).map { origin in
-            .count(try tx.sum(\.distance, Flight.where(\.origin == origin)))
-        }
+        try tx.fetch(Flight.group(by: \.origin).order(by: \.origin), .sum(\.distance))
+            .map { _, miles in .count(miles) }
     },
     Question(
         text: "flights of each carrier",
         sql: "SELECT carrier, count(*) FROM flight GROUP BY carrier ORDER BY carrier"
     ) { tx in
-        try tx.counts(by: \Flight.carrier).sorted { $0.key < $1.key }
-            .flatMap { [.text($0.key), .count($0.value)] }
+        try tx.fetch(Flight.group(by: \.carrier).order(by: \.carrier), .count)
+            .flatMap { carrier, count in [.text(carrier), .count(count)] }
     },
     Question(
         text: "the mean delay of each carrier",
         sql: "SELECT carrier, avg(arr_delay) FROM flight GROUP BY carrier ORDER BY carrier"
     ) { tx in
-        try tx.distinct(\Flight.carrier).flatMap { carrier -> [Answer] in
-            let mean = try tx.average(\.arrivalDelay, Flight.where(\.carrier == carrier))
-            return [.text(carrier), .mean(mean)]
-        }
+        try tx.fetch(Flight.group(by: \.carrier).order(by: \.carrier), .average(\.arrivalDelay))
+            .flatMap { carrier, mean in [.text(carrier), .mean(mean)] }
     },
     Question(
         text: "the ten that were most delayed",
@@ -105,7 +103,7 @@ let questions = [
             """
     ) { tx in
         [
-            .count(try tx.distinct(\Flight.tailNumber).compactMap { $0 }.count),
+            .count(try tx.aggregate(Flight.all, .count(distinct: \.tailNumber))),
             .count(try tx.count(Flight.where(.hasPrefix(\.tailNumber, "N9")))),
         ]
     },

@@ -120,9 +120,7 @@ static bench_check sum_of(const bench_flight *flights, int64_t count) {
 
 // MARK: Questions
 
-/// The questions that Swift asks by key path in Examples/Flights, in SQL as one writes it by hand:
-/// with GROUP BY, where key paths have only a count of groups and need a separate query for each
-/// sum and mean.
+/// The questions that Swift asks by key path in Examples/Flights, in SQL as one writes it by hand.
 static const char *const questions[] = {
     "SELECT count(*) FROM flight WHERE month = 1 AND day = 1",
     "SELECT count(*) FROM flight WHERE arrivalDelay > 120",

@@ -79,18 +79,20 @@ extension ReadTransaction {
             Flight.where(\.departure == nil),
             Flight.where(\.airTime == nil),
         ].map { try Answer.number(count($0)) }
-        answers += [
-            try .number(average(\Flight.departureDelay)), try .number(min(\Flight.departureDelay)),
-            try .number(max(\Flight.departureDelay)),
-        ]
-        for origin in try distinct(\Flight.origin) {
-            let miles = try sum(\.distance, Flight.where(\.origin == origin))
+        let delays = try aggregate(
+            Flight.all, .average(\.departureDelay), .min(\.departureDelay), .max(\.departureDelay))
+        if let (mean, least, greatest) = delays {
+            answers += [try .number(mean), try .number(least), try .number(greatest)]
+        }
+        let origins = Flight.group(by: \.origin).order(by: \.origin)
+        for (origin, miles) in try fetch(origins, .sum(\.distance)) {
             answers += [.text(origin), try .number(miles)]
         }
-        let flown = try counts(by: \Flight.carrier).sorted { $0.key < $1.key }
-        for (carrier, count) in flown { answers += [.text(carrier), try .number(count)] }
-        for carrier in try distinct(\Flight.carrier) {
-            let delay = try average(\.arrivalDelay, Flight.where(\.carrier == carrier))
+        let carriers = Flight.group(by: \.carrier).order(by: \.carrier)
+        for (carrier, count) in try fetch(carriers, .count) {
+            answers += [.text(carrier), try .number(count)]
+        }
+        for (carrier, delay) in try fetch(carriers, .average(\.arrivalDelay)) {
             answers += [.text(carrier), try .number(delay)]
         }
         let worst = Flight.order(by: \.departureDelay, .descending).order(by: \.carrier)
@@ -101,7 +103,7 @@ extension ReadTransaction {
                 try .number(flight.departureDelay),
             ]
         }
-        let planes = try distinct(\Flight.tailNumber).compactMap { $0 }.count
+        let planes = try aggregate(Flight.all, .count(distinct: \.tailNumber))
         let ofPrefix = try count(Flight.where(.hasPrefix(\.tailNumber, "N9")))
         return answers + [try .number(planes), try .number(ofPrefix)]
     }

@@ -320,6 +320,39 @@ import Testing
         #expect(shown.sorted() == Array(0..<50))
     }
 
+    @Test func `Queries: groups`() throws {
+        struct Article: Record {
+            var id: Int
+            var author: String
+            var rank: Int
+            var created: Date
+        }
+        let lastYear = Date(timeIntervalSince1970: 0)
+        var shown: [String] = []
+        try store.write { tx in
+            for id in 1...50 {
+                let author = id.isMultiple(of: 5) ? "Grace" : id.isMultiple(of: 2) ? "Ada" : "Alan"
+                try tx.insert(
+                    Article(
+                        id: id, author: author, rank: id,
+                        created: Date(timeIntervalSince1970: Double(id))))
+            }
+            let authors = Article.where(\.created > lastYear).group(by: \.author)
+                .having(.count > 10)
+                .order(by: .average(\.rank), .descending)
+                .limit(3)
+            for (author, count, rank) in try tx.fetch(authors, .count, .average(\.rank)) {
+                shown.append("\(author) \(count) \(rank)")
+            }
+            if let (count, first, last) = try tx.aggregate(
+                Article.all, .count, .min(\.created), .max(\.created))
+            {
+                shown.append("\(count) \(last.timeIntervalSince(first))")
+            }
+        }
+        #expect(shown == ["Ada 20 25.0", "Alan 20 25.0", "50 49.0"])
+    }
+
     @Test func `Queries: some columns of a record`() throws {
         struct Note: Record {
             var id: Int

@@ -139,6 +139,8 @@ import Testing
         ("sum", { tx in _ = try tx.sum(\Card.rank) }),
         ("distinct", { tx in _ = try tx.distinct(\Card.rank) }),
         ("counts", { tx in _ = try tx.counts(by: \Card.rank) }),
+        ("groups", { tx in _ = try tx.fetch(Card.group(by: \.rank), .count) }),
+        ("aggregate", { tx in _ = try tx.aggregate(Card.all, .sum(\.rank)) }),
     ]
 
     private static let card = Card(id: 1, title: "a", rank: 0.5)

@@ -82,6 +82,14 @@ import Testing
         ("average", { tx, n in _ = try tx.average(\.rank, Item.where(\.id > n)) }),
         ("distinct", { tx, n in _ = try tx.distinct(\.code, Item.where(\.id > n)) }),
         ("counts", { tx, n in _ = try tx.counts(by: \.code, Item.where(\.id > n)) }),
+        (
+            "groups",
+            { tx, n in
+                let groups = Item.where(\.id > n).group(by: \.code).having(.count > n)
+                _ = try tx.fetch(groups, .count, .average(\.rank), .sum(\.count))
+            }
+        ),
+        ("aggregate", { tx, n in _ = try tx.aggregate(Item.where(\.id > n), .max(\.code)) }),
     ]
 
     private static func item(_ number: Int) -> Item {

@@ -120,8 +120,11 @@ extension RowDecoder {
     }
 
     /// Decodes all rows into tuples, by the properties in `stored`.
+    ///
+    /// - Parameter isWanted: Whether the current row becomes a tuple; `nil` if all do.
     func allTuples<Values>(
-        _ type: Values.Type, _ statement: Statement
+        _ type: Values.Type, _ statement: Statement,
+        where isWanted: (() throws(StoreError) -> Bool)? = nil
     ) throws(StoreError) -> [Values] {
         try begin(statement)
         defer { end() }
@@ -129,6 +132,7 @@ extension RowDecoder {
         do {
             return try [Values].collecting(expectedCount: 0) { rows in
                 while try statement.advance() {
+                    if let isWanted, try !isWanted() { continue }
                     try rows.appendInPlace { try stored.initialize($0, state) }
                 }
             }

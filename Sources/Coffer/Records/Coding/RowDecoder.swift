@@ -41,24 +41,30 @@ final class RowDecoder: Decoder {
 
     /// - Parameters:
     ///   - names: The columns of the rows, in order. They may differ from the plan's.
+    ///   - columns: Their forms. Without them a column has the form of the plan's of its name, and
+    ///     `stored` is read by the names of the plan's columns instead of in the order of the rows.
     ///   - key: The column of the key, if it is a single one.
     ///   - stored: The stored properties of the decoded type; `nil` decodes by its `init(from:)`.
     ///   - since2001: The columns of the rows whose dates count from 2001.
     init(
-        _ plan: RecordPlan, names: [String], key: String? = nil, leavesLazy: Bool = false,
-        stored: StoredProperties? = nil, since2001: ColumnSet
+        _ plan: RecordPlan, names: [String], of columns: [RecordColumn]? = nil,
+        key: String? = nil, leavesLazy: Bool = false, stored: StoredProperties? = nil,
+        since2001: ColumnSet
     ) {
         table = plan.table
         self.names = names
         self.since2001 = since2001
         self.key = key
         self.leavesLazy = leavesLazy
-        encodings = names.map { name in plan.columns.first { $0.name == name }?.encoding }
+        encodings =
+            columns?.map(\.encoding)
+            ?? names.map { name in plan.columns.first { $0.name == name }?.encoding }
         let positions = Dictionary(
             names.enumerated().map { ($0.element, Int32($0.offset)) },
             uniquingKeysWith: { first, _ in first })
         self.positions = positions
-        self.stored = stored?.moved { positions[$0] ?? KeyMap.absent }
+        self.stored =
+            columns == nil ? stored?.moved { positions[$0] ?? KeyMap.absent } : stored
         state = .allocate(capacity: 1)
         state.initialize(to: RowState())
         state.pointee.hasEncodings = encodings.contains { $0 != nil }

@@ -126,15 +126,20 @@ struct ConditionValue {
 /// A column in a condition.
 struct ConditionColumn {
     private let plan: RecordPlan
-    private let position: Int
     private let column: RecordColumn
     let name: String
 
     init(_ plan: RecordPlan, at position: Int) {
+        self.init(plan, plan.columns[position], sql: plan.qualifiedColumns[position])
+    }
+
+    /// - Parameters:
+    ///   - column: The form in which values are stored.
+    ///   - sql: What has the values.
+    init(_ plan: RecordPlan, _ column: RecordColumn, sql: String) {
         self.plan = plan
-        self.position = position
-        column = plan.columns[position]
-        name = plan.qualifiedColumns[position]
+        self.column = column
+        name = sql
     }
 
     var isNullable: Bool { column.isNullable }
@@ -204,7 +209,7 @@ struct ConditionColumn {
 
     /// The value for a comparison by order; `.misuse` for `nil` or a column without an order.
     func ordered<V: Encodable>(_ value: V) throws(StoreError) -> ConditionValue {
-        try plan.requireOrder(of: position)
+        try plan.requireOrder(of: column)
         let encoded = try self.value(value)
         guard encoded.value != .null else {
             throw StoreError(

@@ -2,8 +2,8 @@
 struct OrderTerm: Sendable {
     let column: SQL
     let order: QueryOrder
-    /// The column's position in its record. `nil` if the key path has no column or no order; then
-    /// `column` holds the error.
+    /// The column's position in its record. `nil` for an expression, and if the key path has no
+    /// column or no order; then `column` holds the error.
     let position: Int?
 
     init<R: Record>(_ path: PartialKeyPath<R>, _ order: QueryOrder) {
@@ -23,6 +23,13 @@ struct OrderTerm: Sendable {
         self.position = position
     }
 
+    /// An order by an expression.
+    init(sql: String, _ order: QueryOrder) {
+        column = SQL(text: sql)
+        self.order = order
+        position = nil
+    }
+
     init(failure: StoreError) {
         column = SQL(failure: failure)
         order = .ascending
@@ -33,7 +40,10 @@ struct OrderTerm: Sendable {
 extension RecordPlan {
     /// - Throws: `.misuse` for a column whose stored text does not sort as its values do.
     func requireOrder(of position: Int) throws(StoreError) {
-        let column = columns[position]
+        try requireOrder(of: columns[position])
+    }
+
+    func requireOrder(of column: RecordColumn) throws(StoreError) {
         guard !column.kind.isOrdered || column.encoding?.isOrdered == false else { return }
         throw StoreError(
             .misuse, "the column is stored as text, which sorts differently from its values",

@@ -152,7 +152,8 @@ public struct Query<R: Record>: Sendable {
         SQL(text: "SELECT \(columns) FROM \(plan.quotedTable)").appending(clauses)
     }
 
-    private var filter: SQL { condition.map { " WHERE \($0.sql)" } ?? "" }
+    /// ` WHERE …`, or nothing.
+    var filter: SQL { condition.map { " WHERE \($0.sql)" } ?? "" }
 
     /// Conditions, order and limit.
     var clauses: SQL {

@@ -172,17 +172,6 @@ extension Reading where Self: ~Copyable {
     }
 }
 
-extension RecordPlan {
-    /// - Throws: `.misuse` for a column of texts or blobs, which SQL would convert to numbers.
-    fileprivate func requireNumbers(in position: Int) throws(StoreError) {
-        let column = columns[position]
-        guard column.storage != .integer, column.storage != .real else { return }
-        throw StoreError(
-            .misuse, "the column does not hold numbers, and SQL would round its values",
-            hint: "Fetch the values and add them in Swift.", table: table, column: column.name)
-    }
-}
-
 extension RecordTable {
     /// Decodes a stored value of a column.
     fileprivate func decode<V: Decodable>(

@@ -87,43 +87,16 @@ extension RecordTable {
         of columns: [ChosenColumn<R>], as type: Values.Type, _ query: Query<R>,
         _ connection: Connection
     ) throws(StoreError) -> (RowDecoder, SQL) {
-        let stored = try StoredProperties(of: columns, in: type, plan)
-        var positions = stored.properties.map { Int($0.column) }
+        var positions: [Int] = []
+        for column in columns { positions.append(try plan.position(of: column.path)) }
+        let stored = try StoredProperties(
+            tuple: type, of: zip(columns, positions).map { ($0.type, plan.columns[$1]) },
+            at: positions, columnNames: plan.columns.map(\.name), plan)
         // Errors name the row by this key, which is the row id and costs nothing to read.
         if let rowID = plan.rowIDPosition { positions.append(rowID) }
         let decoder = try makeDecoder(of: positions, leavesLazy: true, stored: stored, connection)
         let selected = plan.selectedColumns
         let names = positions.map { selected[$0] }.joined(separator: ", ")
         return (decoder, query.select(names, plan))
-    }
-}
-
-extension StoredProperties {
-    /// The elements of a tuple as properties: each is read from the column of its key path.
-    ///
-    /// - Throws: `.misuse` for a key path without a column.
-    fileprivate convenience init<R: Record, Values>(
-        of columns: [ChosenColumn<R>], in type: Values.Type, _ plan: RecordPlan
-    ) throws(StoreError) {
-        var properties: [StoredProperty] = []
-        var coders: [(any StoredCoder)?] = []
-        var end = 0
-        for column in columns {
-            let position = try plan.position(of: column.path)
-            // Swift lays out a tuple as it does a struct: see `RecordLayout`.
-            let (size, alignment) = RecordLayout.sizeAndAlignment(of: column.type)
-            let offset = (end + alignment - 1) / alignment * alignment
-            end = offset + size
-            let (property, coder) = StoredProperty.of(
-                column.type, plan.columns[position], at: position, offset: offset)
-            properties.append(property)
-            coders.append(coder)
-        }
-        guard end == MemoryLayout<Values>.size else {
-            throw StoreError(
-                .unsupported, "\(type) has another layout in memory than its types tell",
-                hint: "Use fetch(_:as:) with a type of your own.", table: plan.table)
-        }
-        self.init(properties, coders, columnNames: plan.columns.map(\.name))
     }
 }

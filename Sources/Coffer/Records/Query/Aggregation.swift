@@ -1,0 +1,198 @@
+/// A value that SQLite computes from the rows of a group, or from all rows of a query.
+///
+/// ```swift
+/// let delays = try tx.fetch(Flight.group(by: \.carrier), .count, .average(\.delay), .max(\.delay))
+/// for (carrier, count, mean, longest) in delays { … }
+/// ```
+///
+/// NULL does not count, except for ``count``. A group has at least one row. So an aggregate of a
+/// property that is not optional always has a value.
+///
+/// An aggregate runs nothing by itself. The verb that uses it throws its errors, such as for a key
+/// path without a column.
+public struct Aggregation<R: Record, V: Codable>: Sendable {
+    let term: Result<AggregationTerm, StoreError>
+
+    fileprivate init(_ make: (RecordPlan) throws(StoreError) -> AggregationTerm) {
+        term = Result { () throws(StoreError) in try make(try RecordPlan.of(R.self)) }
+    }
+}
+
+// MARK: Numbers of rows
+
+extension Aggregation where V == Int {
+    /// The number of rows.
+    public static var count: Aggregation {
+        Aggregation { plan in AggregationTerm("count(*)", as: .count, plan) }
+    }
+
+    /// The number of rows in which a property is not `nil`.
+    public static func count<P: Codable>(_ path: KeyPath<R, P>) -> Aggregation {
+        Aggregation { plan throws(StoreError) in
+            let position = try plan.position(of: path)
+            return AggregationTerm("count", of: position, as: .count, plan)
+        }
+    }
+
+    /// The number of distinct values of a property, without `nil`. Texts are compared by their
+    /// bytes.
+    public static func count<P: Codable>(distinct path: KeyPath<R, P>) -> Aggregation {
+        Aggregation { plan throws(StoreError) in
+            let position = try plan.position(of: path)
+            var term = AggregationTerm("count", of: position, as: .count, plan)
+            let column = plan.qualifiedColumns[position]
+            term.sql = "count(DISTINCT \(column) COLLATE BINARY)"
+            term.name = "count(DISTINCT \(plan.columns[position].name))"
+            return term
+        }
+    }
+}
+
+// MARK: Ends
+
+extension Aggregation {
+    /// The least value of a property, by the order of the stored values; `nil` if all are `nil`.
+    ///
+    /// - Note: The verb that uses it throws `.misuse` for a column whose stored values sort in
+    ///   another order than the Swift values, such as JSON or the text of a `Decimal`.
+    public static func min(_ path: KeyPath<R, V>) -> Aggregation { end("min", path) }
+
+    /// The greatest value of a property, by the order of the stored values; `nil` if all are `nil`.
+    ///
+    /// - Note: The verb that uses it throws `.misuse` as for ``min(_:)``.
+    public static func max(_ path: KeyPath<R, V>) -> Aggregation { end("max", path) }
+
+    private static func end(_ function: String, _ path: KeyPath<R, V>) -> Aggregation {
+        Aggregation { plan throws(StoreError) in
+            let position = try plan.position(of: path)
+            try plan.requireOrder(of: position)
+            return AggregationTerm(function, of: position, as: plan.columns[position], plan)
+        }
+    }
+}
+
+// MARK: Sums
+
+extension Aggregation where V: Numeric {
+    /// The sum of a property.
+    ///
+    /// - Note: The verb that uses it throws `.mismatch` if the sum is not a number or does not fit
+    ///   the type, `.sql` if it does not fit 64 bits, and `.misuse` for a column of texts, such as
+    ///   a `Decimal`.
+    public static func sum(_ path: KeyPath<R, V>) -> Aggregation { sum(of: path) }
+
+    /// The sum of a property, without `nil`; 0 if all are `nil`.
+    ///
+    /// - Note: The verb that uses it throws as for a property that is not optional.
+    public static func sum(_ path: KeyPath<R, V?>) -> Aggregation { sum(of: path) }
+
+    private static func sum(of path: PartialKeyPath<R>) -> Aggregation {
+        Aggregation { plan throws(StoreError) in
+            let position = try plan.position(of: path)
+            var column = plan.columns[position]
+            column.isNullable = false
+            var term = try AggregationTerm(adding: "sum", position, as: column, plan)
+            if plan.columns[position].isNullable { term.sql = "ifnull(\(term.sql), 0)" }
+            return term
+        }
+    }
+}
+
+extension Aggregation where V == Double {
+    /// The mean of a property.
+    ///
+    /// - Note: The verb that uses it throws `.mismatch` if the mean is not a number, and `.misuse`
+    ///   for a column of texts, such as a `Decimal`.
+    public static func average<P: Codable & Numeric>(_ path: KeyPath<R, P>) -> Aggregation {
+        Aggregation { plan throws(StoreError) in
+            try AggregationTerm(adding: "avg", try plan.position(of: path), as: .mean, plan)
+        }
+    }
+}
+
+extension Aggregation where V == Double? {
+    /// The mean of a property, without `nil`; `nil` if all are `nil`.
+    ///
+    /// - Note: The verb that uses it throws as for a property that is not optional.
+    public static func average<P: Codable & Numeric>(_ path: KeyPath<R, P?>) -> Aggregation {
+        Aggregation { plan throws(StoreError) in
+            var column = RecordColumn.mean
+            column.isNullable = true
+            return try AggregationTerm(adding: "avg", try plan.position(of: path), as: column, plan)
+        }
+    }
+}
+
+// MARK: Inside
+
+/// The SQL of an aggregate, and the form of its values.
+struct AggregationTerm: Sendable {
+    var sql: String
+    /// For errors: the function and the name of its column.
+    var name: String
+    /// The form in which its values are stored, and in which values are compared with it.
+    let column: RecordColumn
+    /// The position of the column that it is computed from; `nil` for none.
+    let position: Int?
+    /// SQL that is true if SQLite added what is not a number; `nil` if it adds nothing.
+    let failure: String?
+
+    /// An aggregate of whole rows.
+    fileprivate init(_ sql: String, as column: RecordColumn, _ plan: RecordPlan) {
+        (self.sql, name, self.column, position, failure) = (sql, sql, column, nil, nil)
+    }
+
+    /// An aggregate of one column.
+    fileprivate init(
+        _ function: String, of position: Int, as column: RecordColumn, _ plan: RecordPlan,
+        failure: String? = nil
+    ) {
+        sql = "\(function)(\(plan.qualifiedColumns[position]))"
+        name = "\(function)(\(plan.columns[position].name))"
+        (self.column, self.position, self.failure) = (column, position, failure)
+    }
+
+    /// A sum or a mean.
+    ///
+    /// SQL converts texts and blobs to numbers, and returns NULL for infinities that cancel out.
+    /// The greatest value reveals both:
+    /// > An INTEGER or REAL value is less than any TEXT or BLOB value.
+    /// <https://www.sqlite.org/datatype3.html#sort_order>
+    fileprivate init(
+        adding function: String, _ position: Int, as column: RecordColumn, _ plan: RecordPlan
+    ) throws(StoreError) {
+        try plan.requireNumbers(in: position)
+        let addend = plan.qualifiedColumns[position]
+        self.init(
+            function, of: position, as: column, plan,
+            failure: "typeof(max(\(addend))) IN ('text', 'blob') "
+                + "OR (\(function)(\(addend)) IS NULL AND max(\(addend)) IS NOT NULL)")
+    }
+
+    /// The aggregate in a condition.
+    func condition(_ plan: RecordPlan) -> ConditionColumn {
+        ConditionColumn(plan, column, sql: sql)
+    }
+}
+
+extension RecordColumn {
+    fileprivate static let count = number(Int.self, .integer)
+    fileprivate static let mean = number(Double.self, .real)
+
+    private static func number(_ type: Any.Type, _ storage: Storage) -> RecordColumn {
+        RecordColumn(
+            name: "", type: type, storage: storage, coding: .primitive, isNullable: false,
+            kind: ValueKind(type))
+    }
+}
+
+extension RecordPlan {
+    /// - Throws: `.misuse` for a column of texts or blobs, which SQL would convert to numbers.
+    func requireNumbers(in position: Int) throws(StoreError) {
+        let column = columns[position]
+        guard column.storage != .integer, column.storage != .real else { return }
+        throw StoreError(
+            .misuse, "the column does not hold numbers, and SQL would round its values",
+            hint: "Fetch the values and add them in Swift.", table: table, column: column.name)
+    }
+}

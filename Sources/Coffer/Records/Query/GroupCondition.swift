@@ -1,0 +1,112 @@
+/// A condition on groups of rows, made by comparing aggregates with values.
+///
+/// ```swift
+/// Flight.group(by: \.carrier).having(.count > 100 && .average(\.delay) < 10)
+/// ```
+///
+/// Values are always bound, never part of the SQL text. Conditions are only true or false, as those
+/// of rows: see ``Condition``.
+public struct GroupCondition<R: Record>: Sendable {
+    let sql: SQL
+    /// The positions of the columns that it needs.
+    let positions: Set<Int>
+    /// SQL that is true if SQLite added what is not a number.
+    let failures: Set<String>
+
+    init(_ sql: SQL, _ positions: Set<Int> = [], _ failures: Set<String> = []) {
+        (self.sql, self.positions, self.failures) = (sql, positions, failures)
+    }
+
+    /// True where both conditions are true.
+    public static func && (left: GroupCondition, right: GroupCondition) -> GroupCondition {
+        GroupCondition("(\(left.sql) AND \(right.sql))", left, right)
+    }
+
+    /// True where at least one of the conditions is true.
+    public static func || (left: GroupCondition, right: GroupCondition) -> GroupCondition {
+        GroupCondition("(\(left.sql) OR \(right.sql))", left, right)
+    }
+
+    /// True where the condition is not true, including where SQL's result is NULL.
+    public static prefix func ! (condition: GroupCondition) -> GroupCondition {
+        GroupCondition(
+            "NOT ifnull(\(condition.sql), 0)", condition.positions, condition.failures)
+    }
+
+    private init(_ sql: SQL, _ left: GroupCondition, _ right: GroupCondition) {
+        self.init(
+            sql, left.positions.union(right.positions), left.failures.union(right.failures))
+    }
+}
+
+// MARK: Comparisons
+
+/// True where the aggregate has the value; `nil` is NULL.
+public func == <R: Record, V: Codable>(
+    aggregate: Aggregation<R, V>, value: V
+) -> GroupCondition<R> {
+    GroupCondition(aggregate) { column throws(StoreError) in
+        column.sql("IS", try column.value(value))
+    }
+}
+
+/// True where the aggregate has another value, or NULL where the value is not `nil`.
+public func != <R: Record, V: Codable>(
+    aggregate: Aggregation<R, V>, value: V
+) -> GroupCondition<R> {
+    GroupCondition(aggregate) { column throws(StoreError) in
+        column.sql("IS NOT", try column.value(value))
+    }
+}
+
+/// True where the aggregate is less than the value; never for NULL.
+public func < <R: Record, V: Codable>(
+    aggregate: Aggregation<R, V>, value: V
+) -> GroupCondition<R> {
+    GroupCondition(aggregate) { column throws(StoreError) in
+        column.sql("<", try column.ordered(value))
+    }
+}
+
+/// True where the aggregate is less than the value or equal to it; never for NULL.
+public func <= <R: Record, V: Codable>(
+    aggregate: Aggregation<R, V>, value: V
+) -> GroupCondition<R> {
+    GroupCondition(aggregate) { column throws(StoreError) in
+        column.sql("<=", try column.ordered(value))
+    }
+}
+
+/// True where the aggregate is greater than the value; never for NULL.
+public func > <R: Record, V: Codable>(
+    aggregate: Aggregation<R, V>, value: V
+) -> GroupCondition<R> {
+    GroupCondition(aggregate) { column throws(StoreError) in
+        column.sql(">", try column.ordered(value))
+    }
+}
+
+/// True where the aggregate is greater than the value or equal to it; never for NULL.
+public func >= <R: Record, V: Codable>(
+    aggregate: Aggregation<R, V>, value: V
+) -> GroupCondition<R> {
+    GroupCondition(aggregate) { column throws(StoreError) in
+        column.sql(">=", try column.ordered(value))
+    }
+}
+
+extension GroupCondition {
+    /// Keeps the error of a failing key path or value; the verb that uses the condition throws it.
+    fileprivate init<V>(
+        _ aggregate: Aggregation<R, V>, _ make: (ConditionColumn) throws(StoreError) -> SQL
+    ) {
+        do throws(StoreError) {
+            let term = try aggregate.term.get()
+            self.init(
+                try make(term.condition(try RecordPlan.of(R.self))),
+                term.position.map { [$0] } ?? [], term.failure.map { [$0] } ?? [])
+        } catch {
+            self.init(SQL(failure: error))
+        }
+    }
+}
