@@ -83,6 +83,18 @@ let questions = [
             .flatMap { carrier, mean in [.text(carrier), .mean(mean)] }
     },
     Question(
+        text: "the airports and carriers that came latest, of those with many flights",
+        sql: """
+            SELECT origin, carrier, avg(arr_delay) FROM flight GROUP BY origin, carrier
+            HAVING count(*) > 1000 ORDER BY avg(arr_delay) DESC LIMIT 3
+            """
+    ) { tx in
+        let latest = Flight.group(by: \.origin, \.carrier).having(.count > 1000)
+            .order(by: .average(\.arrivalDelay), .descending).limit(3)
+        return try tx.fetch(latest, .average(\.arrivalDelay))
+            .flatMap { origin, carrier, mean in [.text(origin), .text(carrier), .mean(mean)] }
+    },
+    Question(
         text: "the ten that were most delayed",
         sql: """
             SELECT carrier, flight, dep_delay FROM flight

@@ -326,6 +326,7 @@ import Testing
             var author: String
             var rank: Int
             var created: Date
+            var isDraft = true
         }
         let lastYear = Date(timeIntervalSince1970: 0)
         var shown: [String] = []
@@ -344,13 +345,23 @@ import Testing
             for (author, count, rank) in try tx.fetch(authors, .count, .average(\.rank)) {
                 shown.append("\(author) \(count) \(rank)")
             }
+            let newest = Article.order(by: \.created, .descending).limit(100)
+            for (author, isDraft, count) in try tx.fetch(
+                newest.group(by: \.author, \.isDraft), .count)
+            {
+                shown.append("\(author) \(isDraft) \(count)")
+            }
+            let unpublished = Article.group(by: \.author).having(.min(\.isDraft) == true)
+            #expect(try tx.fetch(unpublished, .count).count == 3)
             if let (count, first, last) = try tx.aggregate(
                 Article.all, .count, .min(\.created), .max(\.created))
             {
                 shown.append("\(count) \(last.timeIntervalSince(first))")
             }
         }
-        #expect(shown == ["Ada 20 25.0", "Alan 20 25.0", "50 49.0"])
+        #expect(shown.prefix(2).sorted() == ["Ada 20 25.0", "Alan 20 25.0"])
+        #expect(
+            shown[2...].sorted() == ["50 49.0", "Ada true 20", "Alan true 20", "Grace true 10"])
     }
 
     @Test func `Queries: some columns of a record`() throws {

@@ -163,7 +163,7 @@ import Workload
         let last = Date(timeIntervalSinceReferenceDate: 16)
         #expect(
             try regions(.max(\.sold) == last || .min(\.colour) != .blue)
-                == shops { $0.map(\.sold).max() == last || $0.contains { $0.colour != .blue } })
+                == shops { $0.map(\.sold).max() == last || !$0.contains { $0.colour == .blue } })
         #expect(try regions(.max(\.paid) == nil) == shops { $0.allSatisfy { $0.paid == nil } })
         #expect(
             try regions(.max(\.paid) > Date(timeIntervalSince1970: 540))
@@ -183,6 +183,17 @@ import Workload
                     .order(by: \.region).limit(2, offset: 1), .sum(\.amount))
         }
         #expect(some.map(\.0) == all[1...2].map(\.0))
+        let rest = try read { tx in
+            try tx.fetch(
+                Sale.group(by: \.region).order(by: .count).order(by: \.region)
+                    .limit(.max, offset: 3), .count)
+        }
+        #expect(rest.count == 2)
+        let last = try read { tx in
+            try tx.fetch(
+                Sale.group(by: \.region).order(by: .sum(\.amount)).limit(.max, offset: 4), .count)
+        }
+        #expect(last.map(\.0) == [all[0].0])
     }
 
     @Test func `a query with a limit makes groups of those rows alone`() throws {
@@ -263,7 +274,32 @@ import Workload
             expect(.mismatch) { tx in
                 _ = try tx.fetch(groups.order(by: .sum(\.price), order).limit(1), .count)
             }
+            expect(.mismatch) { tx in
+                let second = groups.order(by: .sum(\.price), order).limit(1, offset: 1)
+                _ = try tx.fetch(second, .count)
+            }
         }
+        expect(.mismatch) { tx in
+            let second = groups.having(.average(\.price) > 1e9).order(by: \.shop)
+                .limit(1, offset: 1)
+            _ = try tx.fetch(second, .count)
+        }
+        expect(.mismatch) { tx in
+            _ = try tx.fetch(Sale.group().having(.average(\.price) > 1e9), .count)
+        }
+        #expect {
+            try read { tx in try tx.fetch(groups, .average(\.weight), .sum(\.price)) }
+        } throws: { ($0 as? StoreError)?.column == "sum(price)" }
+        // Groups that a condition leaves out are not asked for, and take no place.
+        let without = groups.having(.max(\.shop) != 2).order(by: \.shop)
+        let rest = try read { tx in
+            try tx.fetch(without.limit(1, offset: 2), .sum(\.price), .count)
+        }
+        #expect(rest.map(\.0) == [3])
+        let none: [Double] = try read { tx in
+            try tx.fetch(Sale.group().having(.count < 0), .sum(\.price))
+        }
+        #expect(none.isEmpty)
         // Other groups are what they are.
         let others = try read { tx in
             try tx.fetch(Sale.where(\.shop == 1).group(by: \.shop), .sum(\.price))
@@ -296,6 +332,41 @@ import Workload
             let error = $0 as? StoreError
             return error?.code == .mismatch && error?.column == "max(amount)"
         }
+    }
+
+    @Test func `texts are compared by their bytes, whatever the collation of the column`() throws {
+        struct Word: Record {
+            var id: Int
+            var text: String
+            var shelf: Int
+        }
+        try fixture.execute(
+            "CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT COLLATE NOCASE, shelf INTEGER)")
+        try fixture.execute(
+            "INSERT INTO word VALUES (1, 'a', 1), (2, 'B', 1), (3, 'C', 2), (4, 'c', 2)")
+        let shelves = Word.group(by: \.shelf).order(by: \.shelf)
+        let ends = try read { tx in try tx.fetch(shelves, .min(\.text), .max(\.text)) }
+        #expect(ends.map(\.1) == ["B", "C"] && ends.map(\.2) == ["a", "c"])
+        let found: [Int] = try read { tx in try tx.fetch(shelves.having(.max(\.text) == "c")) }
+        #expect(found == [2])
+        let words: [String] = try read { tx in
+            try tx.fetch(Word.group(by: \.text).order(by: \.text))
+        }
+        #expect(words == ["B", "C", "a", "c"])
+    }
+
+    @Test func `a lazy property is counted, and no value of it compared`() throws {
+        try fixture.execute("UPDATE sale SET photo = x'0102' WHERE id <= 10")
+        let count = try read { tx in try tx.aggregate(Sale.all, .count(\.photo)) }
+        #expect(count == 10)
+        expect(.misuse) { tx in _ = try tx.aggregate(Sale.all, .count(distinct: \.photo)) }
+        expect(.misuse) { tx in _ = try tx.aggregate(Sale.all, .max(\.photo)) }
+    }
+
+    @Test func `a description has the SQL and no value`() {
+        let text = "\(Sale.group(by: \.shop).having(.max(\.region) == "secret").limit(3))"
+        #expect(text.contains("GROUP BY") && text.contains("HAVING") && !text.contains("secret"))
+        #expect("\(Sale.group(by: \.region.count))".contains("misuse"))
     }
 
     // MARK: Work

@@ -5,11 +5,12 @@
 /// for (carrier, count, mean, longest) in delays { … }
 /// ```
 ///
-/// NULL does not count, except for ``count``. A group has at least one row. So an aggregate of a
-/// property that is not optional always has a value.
+/// Aggregates of a property ignore NULL, and ``count`` counts every row. An aggregate of a property
+/// that is not optional always has a value, because a group has at least one row. (A column that
+/// another program made may hold NULL for such a property: that is ignored too.)
 ///
 /// An aggregate runs nothing by itself. The verb that uses it throws its errors, such as for a key
-/// path without a column.
+/// path without a column. For functions of your own see ``Aggregate``.
 public struct Aggregation<R: Record, V: Codable>: Sendable {
     let term: Result<AggregationTerm, StoreError>
 
@@ -30,15 +31,24 @@ extension Aggregation where V == Int {
     public static func count<P: Codable>(_ path: KeyPath<R, P>) -> Aggregation {
         Aggregation { plan throws(StoreError) in
             let position = try plan.position(of: path)
-            return AggregationTerm("count", of: position, as: .count, plan)
+            var term = AggregationTerm("count", of: position, as: .count, plan)
+            if plan.columns[position].isLazy {
+                // Reads no value.
+                term.sql = "count(nullif(typeof(\(plan.qualifiedColumns[position])), 'null'))"
+            }
+            return term
         }
     }
 
     /// The number of distinct values of a property, without `nil`. Texts are compared by their
     /// bytes.
+    ///
+    /// - Complexity: O(*values*) memory.
+    /// - Note: The verb that uses it throws `.misuse` for a ``Lazy`` property.
     public static func count<P: Codable>(distinct path: KeyPath<R, P>) -> Aggregation {
         Aggregation { plan throws(StoreError) in
             let position = try plan.position(of: path)
+            try plan.requireLoaded(position)
             var term = AggregationTerm("count", of: position, as: .count, plan)
             let column = plan.qualifiedColumns[position]
             term.sql = "count(DISTINCT \(column) COLLATE BINARY)"
@@ -52,12 +62,15 @@ extension Aggregation where V == Int {
 
 extension Aggregation {
     /// The least value of a property, by the order of the stored values; `nil` if all are `nil`.
+    /// Texts are compared by their bytes.
     ///
     /// - Note: The verb that uses it throws `.misuse` for a column whose stored values sort in
-    ///   another order than the Swift values, such as JSON or the text of a `Decimal`.
+    ///   another order than the Swift values, such as JSON or the text of a `Decimal`, and for a
+    ///   ``Lazy`` property.
     public static func min(_ path: KeyPath<R, V>) -> Aggregation { end("min", path) }
 
     /// The greatest value of a property, by the order of the stored values; `nil` if all are `nil`.
+    /// Texts are compared by their bytes.
     ///
     /// - Note: The verb that uses it throws `.misuse` as for ``min(_:)``.
     public static func max(_ path: KeyPath<R, V>) -> Aggregation { end("max", path) }
@@ -65,8 +78,12 @@ extension Aggregation {
     private static func end(_ function: String, _ path: KeyPath<R, V>) -> Aggregation {
         Aggregation { plan throws(StoreError) in
             let position = try plan.position(of: path)
+            try plan.requireLoaded(position)
             try plan.requireOrder(of: position)
-            return AggregationTerm(function, of: position, as: plan.columns[position], plan)
+            let column = plan.columns[position]
+            var term = AggregationTerm(function, of: position, as: column, plan)
+            term.sql = "\(function)(\(plan.qualifiedColumns[position]) COLLATE BINARY)"
+            return term
         }
     }
 }
@@ -134,8 +151,8 @@ struct AggregationTerm: Sendable {
     let column: RecordColumn
     /// The position of the column that it is computed from; `nil` for none.
     let position: Int?
-    /// SQL that is true if SQLite added what is not a number; `nil` if it adds nothing.
-    let failure: String?
+    /// `nil` if it adds nothing.
+    let failure: AggregationFailure?
 
     /// An aggregate of whole rows.
     fileprivate init(_ sql: String, as column: RecordColumn, _ plan: RecordPlan) {
@@ -145,7 +162,7 @@ struct AggregationTerm: Sendable {
     /// An aggregate of one column.
     fileprivate init(
         _ function: String, of position: Int, as column: RecordColumn, _ plan: RecordPlan,
-        failure: String? = nil
+        failure: AggregationFailure? = nil
     ) {
         sql = "\(function)(\(plan.qualifiedColumns[position]))"
         name = "\(function)(\(plan.columns[position].name))"
@@ -153,25 +170,43 @@ struct AggregationTerm: Sendable {
     }
 
     /// A sum or a mean.
-    ///
-    /// SQL converts texts and blobs to numbers, and returns NULL for infinities that cancel out.
-    /// The greatest value reveals both:
-    /// > An INTEGER or REAL value is less than any TEXT or BLOB value.
-    /// <https://www.sqlite.org/datatype3.html#sort_order>
     fileprivate init(
         adding function: String, _ position: Int, as column: RecordColumn, _ plan: RecordPlan
     ) throws(StoreError) {
         try plan.requireNumbers(in: position)
-        let addend = plan.qualifiedColumns[position]
         self.init(
             function, of: position, as: column, plan,
-            failure: "typeof(max(\(addend))) IN ('text', 'blob') "
-                + "OR (\(function)(\(addend)) IS NULL AND max(\(addend)) IS NOT NULL)")
+            failure: AggregationFailure(function, plan, position))
     }
 
     /// The aggregate in a condition.
     func condition(_ plan: RecordPlan) -> ConditionColumn {
-        ConditionColumn(plan, column, sql: sql)
+        ConditionColumn(plan, column, sql: sql, name: name)
+    }
+}
+
+/// A sum or a mean that is not one, because SQLite added what is not a number.
+struct AggregationFailure: Sendable, Hashable {
+    /// SQL that is true for a group with this failure.
+    let sql: String
+    /// The aggregate: see `AggregationTerm`.
+    let name: String
+
+    /// SQL converts texts and blobs to numbers, and returns NULL for infinities that cancel out.
+    /// The greatest value reveals both:
+    /// > An INTEGER or REAL value is less than any TEXT or BLOB value.
+    /// <https://www.sqlite.org/datatype3.html#sort_order>
+    fileprivate init(_ function: String, _ plan: RecordPlan, _ position: Int) {
+        let addend = plan.qualifiedColumns[position]
+        sql =
+            "(typeof(max(\(addend))) IN ('text', 'blob') "
+            + "OR (\(function)(\(addend)) IS NULL AND max(\(addend)) IS NOT NULL))"
+        name = "\(function)(\(plan.columns[position].name))"
+    }
+
+    /// SQL that is true for a group with one of these failures.
+    static func sql(of failures: [AggregationFailure]) -> String {
+        failures.map(\.sql).joined(separator: " OR ")
     }
 }
 

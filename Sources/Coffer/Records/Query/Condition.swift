@@ -127,6 +127,7 @@ struct ConditionValue {
 struct ConditionColumn {
     private let plan: RecordPlan
     private let column: RecordColumn
+    private let errorName: String
     let name: String
 
     init(_ plan: RecordPlan, at position: Int) {
@@ -135,11 +136,13 @@ struct ConditionColumn {
 
     /// - Parameters:
     ///   - column: The form in which values are stored.
-    ///   - sql: What has the values.
-    init(_ plan: RecordPlan, _ column: RecordColumn, sql: String) {
+    ///   - sql: The expression that has the values.
+    ///   - name: The expression's name in errors; the column's if it is `nil`.
+    init(_ plan: RecordPlan, _ column: RecordColumn, sql: String, name: String? = nil) {
         self.plan = plan
         self.column = column
-        name = sql
+        self.name = sql
+        errorName = name ?? column.name
     }
 
     var isNullable: Bool { column.isNullable }
@@ -190,18 +193,18 @@ struct ConditionColumn {
         do {
             encoded = try column.stored(value, by: scalar, countingFrom2001: true)
         } catch let error as StoreError {
-            throw error.with(table: plan.table, column: column.name)
+            throw error.with(table: plan.table, column: errorName)
         } catch {
             throw StoreError(
                 .mismatch, "a value in a condition could not be encoded", table: plan.table,
-                column: column.name, cause: error)
+                column: errorName, cause: error)
         }
         guard encoded.storage == nil || encoded.storage == column.storage else {
             throw StoreError(
                 .mismatch,
                 "the column is \(column.storage.sqlType), and the value it is compared "
                     + "with \(encoded.storageClass)",
-                table: plan.table, column: column.name)
+                table: plan.table, column: errorName)
         }
         let isDate = encoded != .null && scalar.kind == .date && column.encoding == nil
         return ConditionValue(value: encoded, isDate: isDate)
@@ -214,7 +217,7 @@ struct ConditionColumn {
         guard encoded.value != .null else {
             throw StoreError(
                 .misuse, "a value cannot be less or greater than nil",
-                hint: "Compare with == nil or != nil.", table: plan.table, column: column.name)
+                hint: "Compare with == nil or != nil.", table: plan.table, column: errorName)
         }
         return encoded
     }

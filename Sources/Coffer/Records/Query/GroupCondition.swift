@@ -5,15 +5,17 @@
 /// ```
 ///
 /// Values are always bound, never part of the SQL text. Conditions are only true or false, as those
-/// of rows: see ``Condition``.
+/// of rows: see ``Condition``. Texts are compared by their bytes.
 public struct GroupCondition<R: Record>: Sendable {
     let sql: SQL
     /// The positions of the columns that it needs.
     let positions: Set<Int>
-    /// SQL that is true if SQLite added what is not a number.
-    let failures: Set<String>
+    /// The failures of its sums and means.
+    let failures: Set<AggregationFailure>
 
-    init(_ sql: SQL, _ positions: Set<Int> = [], _ failures: Set<String> = []) {
+    init(
+        _ sql: SQL, _ positions: Set<Int> = [], _ failures: Set<AggregationFailure> = []
+    ) {
         (self.sql, self.positions, self.failures) = (sql, positions, failures)
     }
 
@@ -41,7 +43,7 @@ public struct GroupCondition<R: Record>: Sendable {
 
 // MARK: Comparisons
 
-/// True where the aggregate has the value; `nil` is NULL.
+/// True where the aggregate equals the value. `nil` equals NULL.
 public func == <R: Record, V: Codable>(
     aggregate: Aggregation<R, V>, value: V
 ) -> GroupCondition<R> {
@@ -60,6 +62,8 @@ public func != <R: Record, V: Codable>(
 }
 
 /// True where the aggregate is less than the value; never for NULL.
+///
+/// - Note: The verb that uses it throws `.misuse` for `nil`.
 public func < <R: Record, V: Codable>(
     aggregate: Aggregation<R, V>, value: V
 ) -> GroupCondition<R> {
@@ -69,6 +73,8 @@ public func < <R: Record, V: Codable>(
 }
 
 /// True where the aggregate is less than the value or equal to it; never for NULL.
+///
+/// - Note: The verb that uses it throws `.misuse` for `nil`.
 public func <= <R: Record, V: Codable>(
     aggregate: Aggregation<R, V>, value: V
 ) -> GroupCondition<R> {
@@ -78,6 +84,8 @@ public func <= <R: Record, V: Codable>(
 }
 
 /// True where the aggregate is greater than the value; never for NULL.
+///
+/// - Note: The verb that uses it throws `.misuse` for `nil`.
 public func > <R: Record, V: Codable>(
     aggregate: Aggregation<R, V>, value: V
 ) -> GroupCondition<R> {
@@ -87,6 +95,8 @@ public func > <R: Record, V: Codable>(
 }
 
 /// True where the aggregate is greater than the value or equal to it; never for NULL.
+///
+/// - Note: The verb that uses it throws `.misuse` for `nil`.
 public func >= <R: Record, V: Codable>(
     aggregate: Aggregation<R, V>, value: V
 ) -> GroupCondition<R> {

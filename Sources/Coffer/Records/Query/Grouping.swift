@@ -1,4 +1,4 @@
-/// The rows of a query in groups, each of the rows that have the same values of some properties.
+/// Groups of a query's rows. The rows of a group have the same values of some properties.
 ///
 /// ```swift
 /// let busiest = Flight.where(\.month == 7).group(by: \.carrier)
@@ -6,8 +6,9 @@
 /// let delays = try tx.fetch(busiest, .count, .average(\.delay))
 /// ```
 ///
-/// `nil` is a value of its own. Texts are the same if their bytes are. Two stored values that decode
-/// as equal Swift values, such as one `UUID` in upper and in lower case, are two groups.
+/// `nil` makes a group of its own. Texts are compared by their bytes. Different stored values make
+/// different groups, even if they decode as equal Swift values: `é` in two forms, or one `UUID` in
+/// upper and lower case. So make a dictionary of them with `Dictionary(_:uniquingKeysWith:)`.
 ///
 /// A grouping is a value and runs nothing by itself. The verb that uses it throws its errors.
 public struct Grouping<R: Record, each Key: Codable>: Sendable {
@@ -18,8 +19,9 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     private var order: [OrderTerm] = []
     /// The columns that the order needs.
     private var orderPositions: Set<Int> = []
-    private var orderFailures: Set<String> = []
-    private var limit: SQL = ""
+    private var orderFailures: Set<AggregationFailure> = []
+    private var maximumCount: Int?
+    private var offset = 0
 
     fileprivate init(_ query: Query<R>, by paths: [PartialKeyPath<R>]) {
         self.query = query
@@ -35,7 +37,11 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
         }
     }
 
-    /// The groups that also fulfil this condition.
+    /// The groups that also fulfil this condition. Limits apply after it.
+    ///
+    /// ```swift
+    /// Order.group(by: \.customer).having(.max(\.isPaid) == false)  // no paid order
+    /// ```
     public func having(_ condition: GroupCondition<R>) -> Grouping {
         var grouping = self
         grouping.condition = self.condition.map { $0 && condition } ?? condition
@@ -89,12 +95,13 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     ///   - offset: The number of groups to skip before them, 0 or more.
     /// - Note: The verb that uses the grouping throws `.misuse` for a negative number.
     public func limit(_ maximumCount: Int, offset: Int = 0) -> Grouping {
-        var grouping = self
         // SQLite would treat a negative number as no limit.
-        grouping.limit =
-            maximumCount < 0 || offset < 0
-            ? SQL(failure: StoreError(.misuse, "the limit or the offset is negative"))
-            : " LIMIT \(maximumCount) OFFSET \(offset)"
+        guard maximumCount >= 0, offset >= 0 else {
+            let negative = StoreError(.misuse, "the limit or the offset is negative")
+            return having(GroupCondition(SQL(failure: negative)))
+        }
+        var grouping = self
+        (grouping.maximumCount, grouping.offset) = (maximumCount, offset)
         return grouping
     }
 
@@ -103,45 +110,75 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     /// The positions of the columns whose values make a group.
     func keyPositions() throws(StoreError) -> [Int] { try keys.get() }
 
-    /// The SELECT of the groups: the keys, the aggregates, and a `GroupingState`.
+    /// The SELECT of the groups: the keys, the aggregates, and the number of a failure, from 1; 0
+    /// for none, and -1 where there is no group.
     func selectSQL(_ terms: [AggregationTerm], _ plan: RecordPlan) throws(StoreError) -> SQL {
         let keys = try keys.get().map { plan.qualifiedColumns[$0] }
-        let failures = Set(terms.compactMap(\.failure))
-            .union(condition?.failures ?? []).union(orderFailures)
-        let failure = failures.isEmpty ? "0" : "(\(failures.sorted().joined(separator: " OR ")))"
         let selected = (keys + terms.map(\.sql)).map { "\($0), " }.joined()
         var sql = SQL(text: "SELECT \(selected)")
-        sql.append(keys.isEmpty ? stateOfAll(failure) : SQL(text: failure))
+        sql.append(state(of: failures(terms), isOfAll: keys.isEmpty))
         sql.append(" FROM ")
         sql.append(query.source(of: try positions(terms), plan))
         if !keys.isEmpty {
             // COLLATE BINARY compares bytes, whatever the column's own collation.
             let compared = keys.map { "\($0) COLLATE BINARY" }.joined(separator: ", ")
             sql.append(SQL(text: " GROUP BY \(compared)"))
-            if let condition {
-                // A failed addition decides nothing.
-                sql.append(" HAVING \(condition.sql) OR \(SQL(text: failure))")
-            }
+            if let condition { sql.append(" HAVING \(having(condition))") }
         }
         var orders = order.map { $0.column.appending(SQL(text: " \($0.order.sql)")) }
-        // No limit may cut off a failure that the order depends on.
-        if !orderFailures.isEmpty { orders.insert(SQL(text: "\(failure) DESC"), at: 0) }
+        if maximumCount != nil, !decidingFailures.isEmpty {
+            // No limit cuts off a failure that decides which groups come.
+            let failed = "(\(AggregationFailure.sql(of: decidingFailures))) DESC"
+            orders.insert(SQL(text: failed), at: 0)
+        }
         for (index, order) in orders.enumerated() {
             sql.append(index == 0 ? " ORDER BY " : ", ")
             sql.append(order)
         }
-        sql.append(limit)
+        if let maximumCount {
+            let read = skipCount.addingReportingOverflow(maximumCount)
+            sql.append(
+                " LIMIT \(read.overflow ? .max : read.partialValue) OFFSET \(offset - skipCount)")
+        }
         return sql
     }
 
-    /// The `GroupingState` of all rows as one group, which SQLite returns for no rows too. HAVING
-    /// would need GROUP BY, and that a sorting.
-    private func stateOfAll(_ failure: String) -> SQL {
-        let (absent, condition) = (GroupingState.absent.rawValue, condition?.sql ?? "1")
-        return """
-            CASE WHEN count(*) = 0 THEN \(absent) WHEN \(SQL(text: failure)) THEN 1 \
-            WHEN \(condition) THEN 0 ELSE \(absent) END
-            """
+    /// The failures that decide which groups come, or in which order.
+    var decidingFailures: [AggregationFailure] {
+        orderFailures.union(condition?.failures ?? []).sorted { $0.sql < $1.sql }
+    }
+
+    /// All failures; first those that decide.
+    func failures(_ terms: [AggregationTerm]) -> [AggregationFailure] {
+        let deciding = decidingFailures
+        let others = Set(terms.compactMap(\.failure)).subtracting(deciding)
+        return deciding + others.sorted { $0.sql < $1.sql }
+    }
+
+    /// How many of the first groups are read and left out. SQLite skips the others itself, but not
+    /// those among which a failure may be that decides.
+    var skipCount: Int { decidingFailures.isEmpty ? 0 : offset }
+
+    /// A failed addition decides nothing: such a group comes, and is found.
+    private func having(_ condition: GroupCondition<R>) -> SQL {
+        guard !condition.failures.isEmpty else { return condition.sql }
+        let failures = condition.failures.sorted { $0.sql < $1.sql }
+        return "\(condition.sql) OR \(SQL(text: AggregationFailure.sql(of: failures)))"
+    }
+
+    /// - Parameter isOfAll: Whether all rows are one group. SQLite returns it for no rows too, and
+    ///   HAVING would need GROUP BY, and that a sorting.
+    private func state(of failures: [AggregationFailure], isOfAll: Bool) -> SQL {
+        let cases = failures.enumerated().map { " WHEN \($1.sql) THEN \($0 + 1)" }
+        guard isOfAll else {
+            return SQL(text: cases.isEmpty ? "0" : "CASE\(cases.joined()) ELSE 0 END")
+        }
+        let decidingCount = decidingFailures.count
+        var sql = SQL(
+            text: "CASE WHEN count(*) = 0 THEN -1\(cases.prefix(decidingCount).joined())")
+        if let condition { sql.append(" WHEN NOT ifnull(\(condition.sql), 0) THEN -1") }
+        sql.append(SQL(text: "\(cases.dropFirst(decidingCount).joined()) ELSE 0 END"))
+        return sql
     }
 
     /// The positions of all columns that the SELECT needs.
@@ -151,15 +188,6 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     }
 }
 
-/// The last column of a grouping's SELECT.
-enum GroupingState: Int {
-    /// There are no rows, or the condition is not true.
-    case absent = -1
-    case valid = 0
-    /// SQLite added what is not a number.
-    case failed = 1
-}
-
 extension Query {
     /// The rows in groups by the values of properties.
     ///
@@ -167,7 +195,8 @@ extension Query {
     /// let miles = try tx.fetch(Flight.where(\.month == 7).group(by: \.carrier), .sum(\.distance))
     /// ```
     ///
-    /// An order of the query matters only if it has a limit too: the groups are of those rows.
+    /// A limit of the query chooses the rows that are grouped, by the query's order. Without a limit
+    /// that order has no effect: order the grouping.
     ///
     /// - Parameter paths: Properties with columns: a group for each combination of their values.
     ///   Without any, all rows are one group.
@@ -185,7 +214,10 @@ extension Query {
         guard maximumCount != nil else {
             return SQL(text: plan.quotedTable).appending(filter)
         }
-        let names = positions.sorted().map { plan.qualifiedColumns[$0] }
+        // SQLite has names of its own for the columns `true` and `false` of a subquery.
+        let names = positions.sorted().map {
+            "\(plan.qualifiedColumns[$0]) AS \(plan.quotedColumns[$0])"
+        }
         let columns = names.isEmpty ? "1" : names.joined(separator: ", ")
         return "(\(select(columns, plan))) AS \(SQL(text: plan.quotedTable))"
     }
@@ -210,12 +242,24 @@ extension Record {
 
 extension RecordPlan {
     /// - Throws: `.misuse` for the column of a `Lazy` property, whose values stay in the file.
-    fileprivate func requireLoaded(_ position: Int) throws(StoreError) {
+    func requireLoaded(_ position: Int) throws(StoreError) {
         let column = columns[position]
         guard column.isLazy else { return }
         throw StoreError(
-            .misuse, "groups cannot be made by a Lazy property, whose values stay in the file",
-            hint: "Group by another property, or declare this one without Lazy.", table: table,
+            .misuse, "values of a Lazy property stay in the file, and cannot be compared",
+            hint: "Use another property, or declare this one without Lazy.", table: table,
             column: column.name)
+    }
+}
+
+/// The SQL of a grouping in readable form, with `?` for each value.
+extension Grouping: CustomStringConvertible {
+    /// The SELECT of its groups, without aggregates and values; or the error, if it cannot be run.
+    public var description: String {
+        do throws(StoreError) {
+            return try selectSQL([], try RecordPlan.of(R.self)).checked().text
+        } catch {
+            return error.description
+        }
     }
 }

@@ -11,14 +11,16 @@ extension Reading where Self: ~Copyable {
     /// One statement computes all of them, in one pass over the rows.
     ///
     /// - Parameters:
-    ///   - grouping: Which rows, in which groups.
+    ///   - grouping: The rows and their groups.
     ///   - aggregates: The values to compute from the rows of each group.
     /// - Returns: One tuple for each group, in the order of the grouping; without an order, SQLite
-    ///   chooses one. For one value in all it is that value.
+    ///   chooses one. Without aggregates, the distinct combinations. A tuple of one value is that
+    ///   value.
     /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if a sum or a mean is not a number, also
     ///   if only a condition or an order uses it; the errors of the aggregates.
-    /// - Complexity: O(*rows*) time, with an index of the properties that make the groups;
-    ///   otherwise SQLite sorts the rows. O(*groups*) memory.
+    /// - Complexity: O(*rows*) time and O(*groups*) memory, with an index of the properties that
+    ///   make the groups. Otherwise SQLite sorts the rows in memory: O(*rows* × log *rows*) time,
+    ///   O(*rows*) memory.
     public func fetch<R: Record, each Key: Codable, each V: Codable>(
         _ grouping: Grouping<R, repeat each Key>, _ aggregates: repeat Aggregation<R, each V>
     ) throws -> [(repeat each Key, repeat each V)] {
@@ -32,9 +34,12 @@ extension Reading where Self: ~Copyable {
         let groups = try GroupReader(
             table, try grouping.keyPositions(), terms, types,
             as: (repeat each Key, repeat each V).self, connection)
+        let failures = GroupFailures(
+            grouping.failures(terms), decidingCount: grouping.decidingFailures.count,
+            skipCount: grouping.skipCount)
         let sql = try grouping.selectSQL(terms, table.plan)
         return try table.read(sql, connection, ifMissing: []) { statement throws(StoreError) in
-            try groups.all(statement)
+            try groups.all(statement, failures)
         }
     }
 
@@ -46,13 +51,15 @@ extension Reading where Self: ~Copyable {
     /// ```
     ///
     /// - Parameters:
-    ///   - query: Which rows.
+    ///   - query: The rows.
     ///   - aggregates: The values to compute from them.
-    /// - Returns: A tuple in the order of the aggregates; for one aggregate its value.
+    /// - Returns: A tuple in the order of the aggregates; for one aggregate its value. `nil` if there
+    ///   are no rows, even for a count or a sum.
     /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if a sum or a mean is not a number; the
     ///   errors of the aggregates.
-    /// - Complexity: O(*rows*) time, O(1) memory. The least or the greatest value of an indexed
-    ///   column alone takes O(log *rows*) by `min(_:_:)` or `max(_:_:)`.
+    /// - Complexity: O(*rows*) time, O(1) memory; `count(distinct:)` keeps each value. The least
+    ///   or the greatest value of an indexed column alone takes O(log *rows*) by `min(_:_:)` or
+    ///   `max(_:_:)`.
     public func aggregate<R: Record, each V: Codable>(
         _ query: Query<R>, _ aggregates: repeat Aggregation<R, each V>
     ) throws -> (repeat each V)? {
@@ -60,10 +67,41 @@ extension Reading where Self: ~Copyable {
     }
 }
 
+/// The failures of sums and means that a grouping's SELECT numbers.
+private struct GroupFailures {
+    private let failures: [AggregationFailure]
+    private let decidingCount: Int
+    private let skipCount: Int
+
+    init(_ failures: [AggregationFailure], decidingCount: Int, skipCount: Int) {
+        (self.failures, self.decidingCount) = (failures, decidingCount)
+        self.skipCount = skipCount
+    }
+
+    /// Whether a group becomes a tuple.
+    ///
+    /// - Parameters:
+    ///   - state: The last column of its row.
+    ///   - skippedCount: How many groups were left out before.
+    /// - Throws: `.mismatch` for a failure, but not for one that concerns a left out group alone.
+    func isWanted(
+        _ state: Int, _ skippedCount: inout Int, _ table: String
+    ) throws(StoreError) -> Bool {
+        guard state >= 0 else { return false }
+        let isSkipped = skippedCount < skipCount
+        if isSkipped { skippedCount += 1 }
+        let isHarmless = state == 0 || (isSkipped && state > decidingCount)
+        guard !isHarmless else { return !isSkipped }
+        throw StoreError(
+            .mismatch, "the values of a group do not add up to a number",
+            hint: "The column has texts or blobs, or infinities of both signs.", table: table,
+            column: failures[state - 1].name)
+    }
+}
+
 /// Reads the rows of a grouping's SELECT as tuples.
 private struct GroupReader<Values> {
     private let decoder: RowDecoder
-    /// The column of the `GroupingState`.
     private let stateColumn: Int
     private let table: String
 
@@ -89,17 +127,13 @@ private struct GroupReader<Values> {
         self.table = plan.table
     }
 
-    func all(_ statement: Statement) throws(StoreError) -> [Values] {
-        try decoder.allTuples(Values.self, statement) { () throws(StoreError) in
-            switch GroupingState(rawValue: try statement.column(stateColumn, as: Int.self)) {
-            case .valid: return true
-            case .absent: return false
-            case .failed, nil:
-                throw StoreError(
-                    .mismatch, "values of a column do not add up to a number",
-                    hint: "A column that is added has texts, blobs or infinities of both signs.",
-                    table: table)
-            }
+    func all(
+        _ statement: Statement, _ failures: GroupFailures
+    ) throws(StoreError) -> [Values] {
+        var skippedCount = 0
+        return try decoder.allTuples(Values.self, statement) { () throws(StoreError) in
+            let state = try statement.column(stateColumn, as: Int.self)
+            return try failures.isWanted(state, &skippedCount, table)
         }
     }
 }
