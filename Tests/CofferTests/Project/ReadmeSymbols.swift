@@ -92,6 +92,9 @@ private enum ReadmeSymbols {
         // `joining(_:to:)`
         let join = query.joining(\.author, to: Author.all)
         try await store.read { tx in _ = try tx.fetch(join) }
+        // `group(by:)`
+        let groups = query.group(by: \.author)
+        try await store.read { tx in _ = try tx.fetch(groups, .count) }
         // `stream`
         for try await _ in store.stream(query) {}
         // `SQL`
