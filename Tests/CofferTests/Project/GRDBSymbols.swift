@@ -85,6 +85,8 @@ private enum GRDBSymbols {
             _ = try tx.find(Player.self, key)
             // `tx.fetch(Player.all, \.id, \.name)`
             _ = try tx.fetch(Player.all, \.id, \.name)
+            // `tx.fetch(Player.group(by: \.name).having(.count > 1), .max(\.score))`
+            _ = try tx.fetch(Player.group(by: \.name).having(.count > 1), .max(\.score))
             // `Article.all.joining(\.author, to: Author.all)`
             _ = try tx.fetch(Article.all.joining(\.author, to: Author.all))
             // `\.title`

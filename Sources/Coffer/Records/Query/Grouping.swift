@@ -195,8 +195,8 @@ extension Query {
     /// let miles = try tx.fetch(Flight.where(\.month == 7).group(by: \.carrier), .sum(\.distance))
     /// ```
     ///
-    /// A limit of the query chooses the rows that are grouped, by the query's order. Without a limit
-    /// that order has no effect: order the grouping.
+    /// A limit of the query chooses the rows that are grouped, by the query's order. Without a
+    /// limit that order has no effect: order the grouping.
     ///
     /// - Parameter paths: Properties with columns: a group for each combination of their values.
     ///   Without any, all rows are one group.

@@ -53,8 +53,8 @@ extension Reading where Self: ~Copyable {
     /// - Parameters:
     ///   - query: The rows.
     ///   - aggregates: The values to compute from them.
-    /// - Returns: A tuple in the order of the aggregates; for one aggregate its value. `nil` if there
-    ///   are no rows, even for a count or a sum.
+    /// - Returns: A tuple in the order of the aggregates; for one aggregate its value. `nil` if
+    ///   there are no rows, even for a count or a sum.
     /// - Throws: As `fetch(_:)`; `StoreError` `.mismatch` if a sum or a mean is not a number; the
     ///   errors of the aggregates.
     /// - Complexity: O(*rows*) time, O(1) memory; `count(distinct:)` keeps each value. The least
