@@ -24,7 +24,7 @@ public struct Aggregation<R: Record, V: Codable>: Sendable {
 extension Aggregation where V == Int {
     /// The number of rows.
     public static var count: Aggregation {
-        Aggregation { plan in AggregationTerm("count(*)", as: .count, plan) }
+        Aggregation { _ in AggregationTerm("count(*)", as: .count) }
     }
 
     /// The number of rows in which a property is not `nil`.
@@ -152,21 +152,20 @@ struct AggregationTerm: Sendable {
     /// The position of the column that it is computed from; `nil` for none.
     let position: Int?
     /// `nil` if it adds nothing.
-    let failure: AggregationFailure?
+    private(set) var failure: AggregationFailure?
 
     /// An aggregate of whole rows.
-    fileprivate init(_ sql: String, as column: RecordColumn, _ plan: RecordPlan) {
-        (self.sql, name, self.column, position, failure) = (sql, sql, column, nil, nil)
+    fileprivate init(_ sql: String, as column: RecordColumn) {
+        (self.sql, name, self.column, position) = (sql, sql, column, nil)
     }
 
     /// An aggregate of one column.
     fileprivate init(
-        _ function: String, of position: Int, as column: RecordColumn, _ plan: RecordPlan,
-        failure: AggregationFailure? = nil
+        _ function: String, of position: Int, as column: RecordColumn, _ plan: RecordPlan
     ) {
         sql = "\(function)(\(plan.qualifiedColumns[position]))"
         name = "\(function)(\(plan.columns[position].name))"
-        (self.column, self.position, self.failure) = (column, position, failure)
+        (self.column, self.position) = (column, position)
     }
 
     /// A sum or a mean.
@@ -174,9 +173,8 @@ struct AggregationTerm: Sendable {
         adding function: String, _ position: Int, as column: RecordColumn, _ plan: RecordPlan
     ) throws(StoreError) {
         try plan.requireNumbers(in: position)
-        self.init(
-            function, of: position, as: column, plan,
-            failure: AggregationFailure(function, plan, position))
+        self.init(function, of: position, as: column, plan)
+        failure = AggregationFailure(of: self, adding: plan.qualifiedColumns[position])
     }
 
     /// The aggregate in a condition.
@@ -196,12 +194,11 @@ struct AggregationFailure: Sendable, Hashable {
     /// The greatest value reveals both:
     /// > An INTEGER or REAL value is less than any TEXT or BLOB value.
     /// <https://www.sqlite.org/datatype3.html#sort_order>
-    fileprivate init(_ function: String, _ plan: RecordPlan, _ position: Int) {
-        let addend = plan.qualifiedColumns[position]
+    fileprivate init(of term: AggregationTerm, adding addend: String) {
         sql =
             "(typeof(max(\(addend))) IN ('text', 'blob') "
-            + "OR (\(function)(\(addend)) IS NULL AND max(\(addend)) IS NOT NULL))"
-        name = "\(function)(\(plan.columns[position].name))"
+            + "OR (\(term.sql) IS NULL AND max(\(addend)) IS NOT NULL))"
+        name = term.name
     }
 
     /// SQL that is true for a group with one of these failures.

@@ -60,13 +60,13 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
         var term = OrderTerm(path, order)
         if let position = term.position, case .success(let keys) = keys {
             // The same as in GROUP BY, so that SQLite need not sort again.
-            term = OrderTerm(sql: "\(term.column.text) COLLATE BINARY", order)
-            if !keys.contains(position) {
-                term = OrderTerm(
+            term =
+                keys.contains(position)
+                ? OrderTerm(sql: "\(term.column.text) COLLATE BINARY", order)
+                : OrderTerm(
                     failure: StoreError(
                         .misuse, "the groups have no value of \(String(reflecting: path))",
                         hint: "Order by a property that makes the groups, or by an aggregate."))
-            }
         }
         grouping.order.append(term)
         return grouping
@@ -110,8 +110,11 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     /// The positions of the columns whose values make a group.
     func keyPositions() throws(StoreError) -> [Int] { try keys.get() }
 
-    /// The SELECT of the groups: the keys, the aggregates, and the number of a failure, from 1; 0
-    /// for none, and -1 where there is no group.
+    /// The SELECT of the groups. Its columns are the keys, the aggregates and a state.
+    ///
+    /// The state of a group without a failure is 0. For a failed one it is the place of the failure
+    /// in `failures(_:)`, counted from 1. A row with -1 is not a group: no row fulfils the query,
+    /// or the condition is false.
     func selectSQL(_ terms: [AggregationTerm], _ plan: RecordPlan) throws(StoreError) -> SQL {
         let keys = try keys.get().map { plan.qualifiedColumns[$0] }
         let selected = (keys + terms.map(\.sql)).map { "\($0), " }.joined()
@@ -125,16 +128,13 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
             sql.append(SQL(text: " GROUP BY \(compared)"))
             if let condition { sql.append(" HAVING \(having(condition))") }
         }
-        var orders = order.map { $0.column.appending(SQL(text: " \($0.order.sql)")) }
+        var order = order
         if maximumCount != nil, !decidingFailures.isEmpty {
             // No limit cuts off a failure that decides which groups come.
-            let failed = "(\(AggregationFailure.sql(of: decidingFailures))) DESC"
-            orders.insert(SQL(text: failed), at: 0)
+            let failed = "(\(AggregationFailure.sql(of: decidingFailures)))"
+            order.insert(OrderTerm(sql: failed, .descending), at: 0)
         }
-        for (index, order) in orders.enumerated() {
-            sql.append(index == 0 ? " ORDER BY " : ", ")
-            sql.append(order)
-        }
+        sql.append(order.clause)
         if let maximumCount {
             let read = skipCount.addingReportingOverflow(maximumCount)
             sql.append(

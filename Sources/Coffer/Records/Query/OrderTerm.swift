@@ -37,6 +37,19 @@ struct OrderTerm: Sendable {
     }
 }
 
+extension [OrderTerm] {
+    /// ` ORDER BY …`, or nothing.
+    var clause: SQL {
+        var sql: SQL = ""
+        for (index, term) in enumerated() {
+            sql.append(index == 0 ? " ORDER BY " : ", ")
+            sql.append(term.column)
+            sql.append(SQL(text: " \(term.order.sql)"))
+        }
+        return sql
+    }
+}
+
 extension RecordPlan {
     /// - Throws: `.misuse` for a column whose stored text does not sort as its values do.
     func requireOrder(of position: Int) throws(StoreError) {

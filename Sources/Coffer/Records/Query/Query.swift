@@ -158,11 +158,7 @@ public struct Query<R: Record>: Sendable {
     /// Conditions, order and limit.
     var clauses: SQL {
         var sql = filter
-        for (index, term) in order.enumerated() {
-            sql.append(index == 0 ? " ORDER BY " : ", ")
-            sql.append(term.column)
-            sql.append(SQL(text: " \(term.order.sql)"))
-        }
+        sql.append(order.clause)
         if let maximumCount { sql.append(" LIMIT \(maximumCount) OFFSET \(offset)") }
         return sql
     }

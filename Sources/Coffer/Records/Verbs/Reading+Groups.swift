@@ -33,7 +33,7 @@ extension Reading where Self: ~Copyable {
         repeat terms.append(try (each aggregates).term.get())
         let groups = try GroupReader(
             table, try grouping.keyPositions(), terms, types,
-            as: (repeat each Key, repeat each V).self, connection)
+            as: (repeat each Key, repeat each V).self)
         let failures = GroupFailures(
             grouping.failures(terms), decidingCount: grouping.decidingFailures.count,
             skipCount: grouping.skipCount)
@@ -110,7 +110,7 @@ private struct GroupReader<Values> {
     ///   - types: Those of the keys, then those of the aggregates.
     init(
         _ table: RecordTable, _ keys: [Int], _ terms: [AggregationTerm],
-        _ types: [any Codable.Type], as type: Values.Type, _ connection: Connection
+        _ types: [any Codable.Type], as type: Values.Type
     ) throws(StoreError) {
         let plan = table.plan
         let columns = keys.map { plan.columns[$0] } + terms.map(\.column)
