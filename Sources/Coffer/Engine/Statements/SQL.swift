@@ -22,8 +22,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     public private(set) var namedArguments: [String: Value]?
     /// Whether a named argument without a placeholder is an error.
     private(set) var isStrict = false
-    /// Where the queries of `ValueList` begin in the text, in bytes of UTF-8 and ascending.
-    var lists: [Int] = []
+    /// The queries of `ValueList` in the text, in their order.
+    var lists: [ListPlace] = []
     /// Whether an argument is a `Date` of which nobody said from when it counts.
     var bindsPlainDate = false
     /// Arguments for columns that count from 2001 or from 1970, as the file says.
@@ -82,7 +82,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// Appends text and arguments of other SQL. If both have different values for one name, each
     /// use of the result throws `.misuse`.
     public mutating func append(_ other: SQL) {
-        lists += other.lists.map { $0 + text.utf8.count }
+        lists += other.lists.map { $0.moved(by: text.utf8.count) }
         text += other.text
         dates += other.dates.map { $0.moved(by: arguments.count) }
         arguments += other.arguments

@@ -15,23 +15,34 @@ import Foundation
 enum ValueList {
     /// A query of one column, with a row for each value, in order. There must be at least one
     /// value: otherwise the query fails when it runs.
-    static func select(_ values: [Value]) -> SQL {
+    static func select(_ values: [Value]) -> SQL { select(values, isNumbered: false) }
+
+    /// The same with two columns: the `number` of each value, counted from 0, and the `value`.
+    static func selectNumbered(_ values: [Value]) -> SQL { select(values, isNumbered: true) }
+
+    private static func select(_ values: [Value], isNumbered: Bool) -> SQL {
         var sql = SQL(
-            text: recursive, arguments: [.integer(Int64(values.count)), .blob(pack(values))])
-        sql.lists = [0]
+            text: recursive(isNumbered),
+            arguments: [.integer(Int64(values.count)), .blob(pack(values))])
+        sql.lists = [ListPlace(offset: 0, isNumbered: isNumbered)]
         return sql
     }
 
     static let function = "coffer_value"
 
-    private static let recursive =
+    private static func recursive(_ isNumbered: Bool) -> String {
         "WITH RECURSIVE coffer_list(i) AS "
-        + "(SELECT 0 UNION ALL SELECT i + 1 FROM coffer_list WHERE i + 1 < ?) "
-        + "SELECT \(function)(?, i) FROM coffer_list"
+            + "(SELECT 0 UNION ALL SELECT i + 1 FROM coffer_list WHERE i + 1 < ?) "
+            + "SELECT \(isNumbered ? "i AS number, " : "")\(function)(?, i) AS value "
+            + "FROM coffer_list"
+    }
 
     /// The same rows. The sign takes the column's affinity away, as a function's result has none:
     /// <https://www.sqlite.org/datatype3.html#affinity_of_expressions>.
-    private static let joined = "SELECT +value FROM \(KeyTable.qualifiedName)(?, ?)"
+    private static func joined(_ isNumbered: Bool) -> String {
+        "SELECT \(isNumbered ? "rowid AS number, " : "")+value AS value "
+            + "FROM \(KeyTable.qualifiedName)(?, ?)"
+    }
 
     /// The text of SQL with lists, as the connection reads them. Its arguments are the same.
     ///
@@ -45,11 +56,12 @@ enum ValueList {
         let bytes = sql.text.utf8
         var (text, rest) = ("", bytes.startIndex)
         for place in sql.lists {
-            let start = bytes.index(bytes.startIndex, offsetBy: place)
-            assert(bytes[start...].starts(with: recursive.utf8))
+            let start = bytes.index(bytes.startIndex, offsetBy: place.offset)
+            let recursive = recursive(place.isNumbered).utf8
+            assert(bytes[start...].starts(with: recursive))
             text += sql.text[rest..<start]
-            text += joined
-            rest = bytes.index(start, offsetBy: recursive.utf8.count)
+            text += joined(place.isNumbered)
+            rest = bytes.index(start, offsetBy: recursive.count)
         }
         return text + sql.text[rest...]
     }
@@ -98,6 +110,20 @@ enum ValueList {
 
     private static func append(_ integer: Int64, to body: inout Data) {
         withUnsafeBytes(of: integer.littleEndian) { body.append(contentsOf: $0) }
+    }
+}
+
+/// A query of `ValueList` in the text of SQL.
+struct ListPlace: Sendable {
+    /// Where it begins, in bytes of UTF-8.
+    private(set) var offset: Int
+    /// Whether it has the numbers of the values too.
+    let isNumbered: Bool
+
+    func moved(by byteCount: Int) -> ListPlace {
+        var moved = self
+        moved.offset += byteCount
+        return moved
     }
 }
 

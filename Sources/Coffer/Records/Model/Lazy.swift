@@ -139,7 +139,17 @@ extension RecordPlan {
     ///
     /// SQLite answers `typeof`, and `length` of a blob, from the row's header. It then reads no
     /// page of the value.
-    var selectedColumns: [String] {
+    var selectedColumns: [String] { selected(qualifiedColumns) }
+
+    /// The same of the table under another name.
+    ///
+    /// - Parameter table: The name, quoted.
+    func selectedColumns(of table: String) -> [String] {
+        guard table != quotedTable else { return selectedColumns }
+        return selected(quotedColumns.map { "\(table).\($0)" })
+    }
+
+    private func selected(_ qualifiedColumns: [String]) -> [String] {
         guard hasLazy else { return qualifiedColumns }
         return columns.indices.map { position in
             let name = qualifiedColumns[position]

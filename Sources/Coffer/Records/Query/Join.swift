@@ -1,44 +1,75 @@
-/// The rows of a record type, each with the row that it refers to.
+/// The rows of a record type, each with rows that it refers to.
 ///
 /// ```swift
 /// let join = Article.where(\.created > date).joining(\.author, to: Author.order(by: \.name))
 /// for (article, author) in try tx.fetch(join) { … }
 /// ```
 ///
-/// A join is a value and runs nothing by itself. The verb that uses it throws its errors.
-public struct Join<Child: Record, Parent: Record>: Sendable {
+/// `Row` is a record type for each table that is joined, or an optional one for a LEFT JOIN. A join
+/// is a value and runs nothing by itself. The verb that uses it throws its errors.
+public struct Join<Child: Record, each Row: Sendable>: Sendable {
     private let children: Query<Child>
-    private let parents: Query<Parent>
-    private let reference: Result<JoinedColumns, StoreError>
+    private let joined: Result<[JoinedTable], StoreError>
+    /// Makes the values of each joined table from a row.
+    let readers: (repeat JoinedRowReader<each Row>)
 
     fileprivate init(
-        _ children: Query<Child>, _ parents: Query<Parent>, by paths: [PartialKeyPath<Child>]
+        _ children: Query<Child>, _ joined: Result<[JoinedTable], StoreError>,
+        _ readers: repeat JoinedRowReader<each Row>
     ) {
-        (self.children, self.parents) = (children, parents)
-        reference = Result { () throws(StoreError) in
-            try JoinedColumns(of: paths, to: Parent.self)
-        }
+        (self.children, self.joined) = (children, joined)
+        self.readers = (repeat each readers)
     }
 
+    /// The tables that are joined, in the order of `readers`.
+    func tables() throws(StoreError) -> [JoinedTable] { try joined.get() }
+
+    /// The SELECT of the rows: the columns of each table in their order, then for each LEFT JOIN
+    /// whether it has found a row.
     func selectSQL() throws(StoreError) -> SQL {
-        let reference = try reference.get()
-        try reference.requireTwoTables()
-        guard parents.maximumCount == nil else {
-            throw StoreError(
-                .misuse, "the joined query has a limit, which would count other rows",
-                hint: "Limit the query that joins it: limit(…).joining(…).",
-                table: reference.parent.table)
-        }
+        let plan = try RecordPlan.of(Child.self)
+        let joined = try joined.get()
         var rows = children
-        // Columns are qualified by their table, so the parents' condition needs no change.
-        if let condition = parents.condition { rows = rows.where(Condition(condition.sql)) }
-        rows.order = parents.order + rows.order
-        let (child, parent) = (reference.child, reference.parent)
-        let columns = (child.selectedColumns + parent.selectedColumns).joined(separator: ", ")
-        return SQL(
-            text: "SELECT \(columns) FROM \(child.quotedTable) JOIN \(parent.quotedTable) "
-                + "ON \(reference.equality)"
-        ).appending(rows.clauses)
+        for filter in joined.compactMap(\.filter) { rows = rows.where(Condition(filter)) }
+        rows.order = joined.reversed().flatMap(\.order) + rows.order
+        let columns =
+            plan.selectedColumns + joined.flatMap(\.selectedColumns)
+            + joined.filter(\.isOptional).map(\.presence)
+        var sql = SQL(text: "SELECT \(columns.joined(separator: ", ")) FROM \(plan.quotedTable)")
+        for table in joined { sql.append(table.clause) }
+        return sql.appending(rows.clauses)
+    }
+
+    /// The join with one more table.
+    ///
+    /// - Parameter paths: The reference of a type that is part of the join.
+    fileprivate func adding<From: Record, Parent: Record, Added: Sendable>(
+        _ paths: [PartialKeyPath<From>], to parents: Query<Parent>,
+        _ reader: JoinedRowReader<Added>
+    ) -> Join<Child, repeat each Row, Added> {
+        let tables = Result { () throws(StoreError) in
+            let joined = try joined.get()
+            let plan = try RecordPlan.of(Child.self)
+            let reference = try ReferenceColumns(of: paths, to: Parent.self)
+            var candidates = joined.filter { $0.plan === reference.child }.map(\.name)
+            // The type of the rows comes first, also if the join has its table again.
+            if From.self == Child.self { candidates = [plan.quotedTable] }
+            guard candidates.count == 1 else {
+                throw StoreError(
+                    .misuse,
+                    "the join has \(reference.child.typeName) \(candidates.count) times, and one "
+                        + "of its references is to be followed",
+                    hint: "Join a type before its own references, and only once.",
+                    table: reference.child.table)
+            }
+            return joined + [
+                try JoinedTable(
+                    parents, reference, from: candidates[0], isOptional: reader.isOptional,
+                    after: [plan.quotedTable] + joined.map(\.name))
+            ]
+        }
+        return Join<Child, repeat each Row, Added>(
+            children, tables, repeat each readers, reader)
     }
 }
 
@@ -64,127 +95,77 @@ extension Query {
     ///
     /// The conditions of both queries apply. The rows are in the order of `parents`, then in that
     /// of this query, whose limit counts pairs. In a fragment of SQL, qualify a column that both
-    /// tables have.
+    /// tables have. A type may be joined with itself; then a fragment of `parents` is about its
+    /// rows alone.
     ///
     /// - Parameters:
     ///   - paths: The properties of one of `static var references`, in its order.
-    ///   - parents: A query for the rows that may be referred to, without a limit; its type has
-    ///     another table.
+    ///   - parents: A query for the rows that may be referred to, without a limit.
     /// - Note: The verb that uses the join throws `.misuse` for a reference that is not declared.
     public func joining<Parent: Record>(
         _ paths: PartialKeyPath<R>..., to parents: Query<Parent>
     ) -> Join<R, Parent> {
-        Join(self, parents, by: paths)
+        Join<R>(self, .success([])).adding(paths, to: parents, .record(Parent.self))
     }
 
-    /// True where a row refers to one of the rows of this query; never for NULL. Texts compare by
-    /// the collation of the referring column. A type without a table has no rows.
+    /// Each row together with the row that it refers to, or with `nil` if its reference finds none.
     ///
     /// ```swift
-    /// Article.where(Author.where(\.name == "Ada").contains(\.author) && \.created > date)
+    /// let join = Article.order(by: \.created).leftJoining(\.editor, to: Author.all)
+    /// for (article, editor) in try tx.fetch(join) { print(editor?.name ?? "nobody") }
     /// ```
     ///
-    /// - Parameter paths: The properties of one of the other type's `static var references`, in
-    ///   its order.
-    /// - Note: The verb that uses the condition throws `.misuse` for a reference that is not
-    ///   declared.
-    public func contains<Child: Record>(_ paths: PartialKeyPath<Child>...) -> Condition<Child> {
-        do throws(StoreError) {
-            let reference = try JoinedColumns(of: paths, to: R.self)
-            let parents = reference.parentColumns.joined(separator: ", ")
-            let rows = select(parents, reference.parent)
-            let columns = SQL(text: reference.childColumns.joined(separator: ", "))
-            return Condition("(\(columns)) IN (\(rows))")
-        } catch {
-            return Condition(SQL(failure: error))
-        }
-    }
-}
-
-/// The columns of a declared reference, and the columns that they refer to.
-private struct JoinedColumns: Sendable {
-    let child: RecordPlan
-    let parent: RecordPlan
-    let childColumns: [String]
-    let parentColumns: [String]
-
-    init<Child: Record, Parent: Record>(
-        of paths: [PartialKeyPath<Child>], to type: Parent.Type
-    ) throws(StoreError) {
-        let (child, parent) = (try RecordPlan.of(Child.self), try RecordPlan.of(type))
-        var positions: [Int] = []
-        for path in paths { positions.append(try child.position(of: path)) }
-        let declared = try child.declaration().references.first {
-            $0.positions == positions && $0.parent === parent
-        }
-        guard let declared else {
-            let names = positions.map { child.columns[$0].name }.joined(separator: ", ")
-            throw StoreError(
-                .misuse,
-                "\(child.typeName) declares no reference of (\(names)) to "
-                    + parent.typeName,
-                hint: "Declare static var references: [Reference<Self>] "
-                    + "{ [Reference(\\.…, to: \(parent.typeName).self)] }.",
-                table: child.table)
-        }
-        (self.child, self.parent) = (child, parent)
-        childColumns = positions.map { child.qualifiedColumns[$0] }
-        parentColumns = declared.parentPositions.map { parent.qualifiedColumns[$0] }
-    }
-
-    /// The parent column comes first, because a foreign key compares by the parent's collation.
-    var equality: String {
-        zip(parentColumns, childColumns).map { "\($0) = \($1)" }.joined(separator: " AND ")
-    }
-
-    /// - Throws: `.misuse` for a table that refers to itself, because one name would mean two rows.
-    func requireTwoTables() throws(StoreError) {
-        guard child.table.asciiLowercased == parent.table.asciiLowercased else { return }
-        throw StoreError(
-            .misuse, "a table cannot be joined with itself by key paths",
-            hint: "Fetch the rows, then the rows that they refer to: find(_:keys:).",
-            table: child.table)
-    }
-}
-
-extension Reading where Self: ~Copyable {
-    /// The rows of a join: each record with the one that it refers to.
+    /// The condition of `parents` does not remove a row; it decides which rows of the other type
+    /// are found. The rows are in the order of `parents`, `nil` as NULL, then in that of this query,
+    /// whose limit counts pairs.
     ///
-    /// - Throws: The errors of a query's `fetch(_:)`, for both tables; `StoreError` `.misuse` if
-    ///   the reference is not declared.
-    /// - Complexity: O(*rows*) memory.
-    public func fetch<Child: Record, Parent: Record>(
-        _ join: Join<Child, Parent>
-    ) throws -> [(Child, Parent)] {
-        let connection = try connection()
-        let sql = try join.selectSQL()
-        let children = try RecordTable.of(Child.self, connection)
-        let parents = try RecordTable.of(Parent.self, connection)
-        do throws(StoreError) {
-            return try children.pairs(sql, with: parents, connection)
-        } catch {
-            let explained = try parents.explain(error, connection)
-            try parents.requireNoTable(after: explained, connection)
-            return []
-        }
+    /// - Parameters:
+    ///   - paths: The properties of one of `static var references`, in its order.
+    ///   - parents: A query for the rows that may be referred to, without a limit.
+    /// - Note: The verb that uses the join throws `.misuse` for a reference that is not declared.
+    public func leftJoining<Parent: Record>(
+        _ paths: PartialKeyPath<R>..., to parents: Query<Parent>
+    ) -> Join<R, Parent?> {
+        Join<R>(self, .success([])).adding(paths, to: parents, .optional(Parent.self))
     }
 }
 
-extension RecordTable {
-    /// The rows of a SELECT that lists all columns of this table, then all columns of the other.
-    fileprivate func pairs<Child: Record, Parent: Record>(
-        _ sql: SQL, with parents: RecordTable, _ connection: Connection
-    ) throws(StoreError) -> [(Child, Parent)] {
-        // Empty names hide this table's columns from the second decoder, because no column has one.
-        let before = Array(repeating: "", count: plan.columns.count)
-        let second = RowDecoder(
-            parents.plan, names: before + parents.decoder.names, key: parents.decoder.key,
-            leavesLazy: true,
-            stored: parents.decoder.stored,
-            since2001: parents.since2001.moved(by: before.count))
-        return try rows(sql, connection) { statement throws(StoreError) in
-            let child = try decoder.current(Child.self, statement)
-            return (child, try second.current(Parent.self, statement))
-        }
+extension Join {
+    /// The rows with one more that they refer to. Rows whose reference finds none are left out.
+    ///
+    /// ```swift
+    /// let join = Article.all.joining(\.author, to: Author.all)
+    ///     .joining(\Author.country, to: Country.order(by: \.name))
+    /// for (article, author, country) in try tx.fetch(join) { … }
+    /// ```
+    ///
+    /// The order of the type that is joined last comes first. A type that is joined a second time
+    /// is another table in the SQL: a fragment in its query is about its rows alone.
+    ///
+    /// - Parameters:
+    ///   - paths: The properties of a reference of a type that is part of the join.
+    ///   - parents: A query for the rows that may be referred to, without a limit.
+    /// - Note: The verb that uses the join throws `.misuse` for a reference that is not declared,
+    ///   and for one of a type that the join has not, or has twice.
+    public func joining<From: Record, Parent: Record>(
+        _ paths: PartialKeyPath<From>..., to parents: Query<Parent>
+    ) -> Join<Child, repeat each Row, Parent> {
+        adding(paths, to: parents, .record(Parent.self))
+    }
+
+    /// The rows with one more that they refer to, or with `nil` if the reference finds none.
+    ///
+    /// ```swift
+    /// Article.all.joining(\.author, to: Author.all).leftJoining(\Article.editor, to: Author.all)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - paths: The properties of a reference of a type that is part of the join.
+    ///   - parents: A query for the rows that may be referred to, without a limit.
+    /// - Note: The verb that uses the join throws as for `joining(_:to:)`.
+    public func leftJoining<From: Record, Parent: Record>(
+        _ paths: PartialKeyPath<From>..., to parents: Query<Parent>
+    ) -> Join<Child, repeat each Row, Parent?> {
+        adding(paths, to: parents, .optional(Parent.self))
     }
 }

@@ -66,8 +66,7 @@ extension Reading where Self: ~Copyable {
                 try body(BorrowedRow(first), BorrowedRow(second))
             }
         } catch {
-            let explained = try parents.explain(error, connection)
-            return try parents.requireNoTable(after: explained, connection)
+            throw try parents.explain(error, connection)
         }
         if let failure { throw failure }
     }

@@ -63,7 +63,7 @@ extension RecordTable {
         let kept = try unloaded(in: record, connection)
         let encoder = encoder(keeping: kept)
         var sql = SQL(text: plan.updateSQL(orFail: false, keeping: kept) + " AND (")
-        sql.lists = expected.lists.map { $0 + sql.text.utf8.count }
+        sql.lists = expected.lists.map { $0.moved(by: sql.text.utf8.count) }
         sql.text += "\(expected.text))"
         sql.bindsPlainDate = expected.bindsPlainDate
         do throws(StoreError) {
