@@ -42,6 +42,28 @@ struct DateArgument: Sendable {
     }
 }
 
+/// Two columns of a table whose dates are compared with each other.
+struct DatePair: Sendable {
+    let table: String
+    let columns: (String, String)
+
+    /// - Throws: `.mismatch` unless the file says that both columns count from the same moment;
+    ///   errors of reading the schema.
+    func requireOneCount(on connection: Connection) throws(StoreError) {
+        guard let found = try DateColumns.of(connection).table(table, connection) else { return }
+        let names = (columns.0.asciiLowercased, columns.1.asciiLowercased)
+        for name in [names.0, names.1] where found.unknown.contains(name) {
+            throw DateOrigin.unknownInView(name).with(table: table)
+        }
+        guard found.from2001.contains(names.0) != found.from2001.contains(names.1) else { return }
+        throw StoreError(
+            .mismatch,
+            "the dates of \(columns.0) and \(columns.1) count from different moments",
+            hint: "Declare both columns alike, REAL_SINCE_2001 or not, or compare in Swift.",
+            table: table, column: columns.0)
+    }
+}
+
 extension Statement {
     /// - Throws: `.misuse` if the statement touches a table with columns that count from 2001:
     ///   nothing tells whether a plain date is for one of them. Errors of reading the schema.

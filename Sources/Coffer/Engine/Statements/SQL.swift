@@ -28,6 +28,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     var bindsPlainDate = false
     /// Arguments for columns that count from 2001 or from 1970, as the file says.
     var dates: [DateArgument] = []
+    /// Columns that are compared, and of which the file says from when they count.
+    var datePairs: [DatePair] = []
     /// The first error met while the SQL was made, such as a value that cannot be stored or a
     /// name with two arguments; thrown when the SQL is used.
     var failure: StoreError?
@@ -85,6 +87,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         lists += other.lists.map { $0.moved(by: text.utf8.count) }
         text += other.text
         dates += other.dates.map { $0.moved(by: arguments.count) }
+        datePairs += other.datePairs
         arguments += other.arguments
         bindsPlainDate = bindsPlainDate || other.bindsPlainDate
         failure = failure ?? other.failure
@@ -130,16 +133,17 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     /// - Throws: `failure`, with the SQL text, if there is one. Errors of reading the schema.
     @inline(__always)
     func checked(on connection: Connection) throws(StoreError) -> SQL {
-        if failure == nil, dates.isEmpty { return self }
+        if failure == nil, dates.isEmpty, datePairs.isEmpty { return self }
         return try resolved(on: connection)
     }
 
     @inline(never)
     private func resolved(on connection: Connection) throws(StoreError) -> SQL {
         var sql = try checked()
+        for pair in datePairs { try pair.requireOneCount(on: connection) }
         for date in dates { sql.arguments[date.index] = try date.value(of: sql, connection) }
         // Now they are as the file has them: nothing must convert them again.
-        sql.dates = []
+        (sql.dates, sql.datePairs) = ([], [])
         return sql
     }
 

@@ -91,6 +91,19 @@ public struct DateEncoding: Sendable {
         if case .secondsSince2001 = form { true } else { false }
     }
 
+    /// Whether both write each date as the same value.
+    func isSame(as other: DateEncoding) -> Bool {
+        switch (form, other.form) {
+        case (.seconds, .seconds), (.secondsSince2001, .secondsSince2001),
+            (.milliseconds, .milliseconds):
+            true
+        case (.iso8601(let pattern), .iso8601(let others)),
+            (.pattern(let pattern), .pattern(let others)):
+            pattern == others
+        default: false
+        }
+    }
+
     private init(form: Form) {
         self.form = form
     }

@@ -3,8 +3,8 @@
 ///
 /// Digits only, UTC, the Gregorian calendar. See
 /// <https://www.unicode.org/reports/tr35/tr35-dates.html#Date_Field_Symbol_Table>.
-struct DatePattern: Sendable {
-    private enum Piece {
+struct DatePattern: Sendable, Equatable {
+    private enum Piece: Equatable {
         case field(Field, digitCount: Int)
         /// `Z`: the UTC offset, which is written as `+0000`.
         case offset

@@ -37,6 +37,15 @@ public struct ColumnEncoding: Sendable {
         if case .date(let encoding) = form { encoding.isOrdered } else { true }
     }
 
+    /// Whether equal values are stored alike by two encodings; `nil` is the usual form.
+    static func areAlike(_ left: ColumnEncoding?, _ right: ColumnEncoding?) -> Bool {
+        switch (left?.form, right?.form) {
+        case (nil, nil), (.uuidText, .uuidText): true
+        case (.date(let encoding), .date(let other)): encoding.isSame(as: other)
+        default: false
+        }
+    }
+
     /// Whether its values are texts that SQLite takes for no number. A column of affinity NUMERIC,
     /// such as GRDB's DATETIME, leaves them as they are.
     var isNeverNumber: Bool {

@@ -34,7 +34,8 @@ extension Aggregation where V == Int {
             var term = AggregationTerm("count", of: position, as: .count, plan)
             if plan.columns[position].isLazy {
                 // Reads no value.
-                term.sql = "count(nullif(typeof(\(plan.qualifiedColumns[position])), 'null'))"
+                term.sql = SQL(
+                    text: "count(nullif(typeof(\(plan.qualifiedColumns[position])), 'null'))")
             }
             return term
         }
@@ -51,7 +52,7 @@ extension Aggregation where V == Int {
             try plan.requireLoaded(position)
             var term = AggregationTerm("count", of: position, as: .count, plan)
             let column = plan.qualifiedColumns[position]
-            term.sql = "count(DISTINCT \(column) COLLATE BINARY)"
+            term.sql = SQL(text: "count(DISTINCT \(column) COLLATE BINARY)")
             term.name = "count(DISTINCT \(plan.columns[position].name))"
             return term
         }
@@ -82,7 +83,8 @@ extension Aggregation {
             try plan.requireOrder(of: position)
             let column = plan.columns[position]
             var term = AggregationTerm(function, of: position, as: column, plan)
-            term.sql = "\(function)(\(plan.qualifiedColumns[position]) COLLATE BINARY)"
+            term.sql = SQL(
+                text: "\(function)(\(plan.qualifiedColumns[position]) COLLATE BINARY)")
             return term
         }
     }
@@ -140,32 +142,92 @@ extension Aggregation where V == Double? {
     }
 }
 
+// MARK: Calculations
+
+extension Aggregation where V: NumericProperty, V.Number == V {
+    /// The sum of a calculation, without `nil`; 0 if all are `nil`.
+    ///
+    /// ```swift
+    /// try tx.fetch(Item.group(by: \.order), .sum(\.price * \.count))
+    /// ```
+    ///
+    /// - Note: The verb that uses it throws `.mismatch` if the sum is not a number or does not fit
+    ///   the type.
+    public static func sum(_ calculation: Calculation<R, V>) -> Aggregation {
+        Aggregation { _ throws(StoreError) in
+            var term = try AggregationTerm("sum", of: calculation, as: .number(of: V.self))
+            term.sql = "ifnull(\(term.sql), 0)"
+            return term
+        }
+    }
+}
+
+extension Aggregation where V == Double? {
+    /// The mean of a calculation, without `nil`; `nil` if all are `nil`.
+    ///
+    /// - Note: The verb that uses it throws `.mismatch` if the mean is not a number.
+    public static func average<Number: NumericProperty>(
+        _ calculation: Calculation<R, Number>
+    ) -> Aggregation {
+        Aggregation { _ throws(StoreError) in
+            try AggregationTerm("avg", of: calculation, as: .number(of: V.self))
+        }
+    }
+}
+
+extension Aggregation {
+    /// The least value of a calculation; `nil` if all are `nil`.
+    ///
+    /// - Note: The verb that uses it throws `.mismatch` if the value does not fit the type.
+    public static func min<Number: NumericProperty>(
+        _ calculation: Calculation<R, Number>
+    ) -> Aggregation where V == Number? {
+        Aggregation { _ throws(StoreError) in
+            try AggregationTerm("min", of: calculation, as: .number(of: V.self))
+        }
+    }
+
+    /// The greatest value of a calculation; `nil` if all are `nil`.
+    ///
+    /// - Note: The verb that uses it throws `.mismatch` if the value does not fit the type.
+    public static func max<Number: NumericProperty>(
+        _ calculation: Calculation<R, Number>
+    ) -> Aggregation where V == Number? {
+        Aggregation { _ throws(StoreError) in
+            try AggregationTerm("max", of: calculation, as: .number(of: V.self))
+        }
+    }
+}
+
 // MARK: Inside
 
 /// The SQL of an aggregate, and the form of its values.
 struct AggregationTerm: Sendable {
-    var sql: String
+    var sql: SQL
     /// For errors: the function and the name of its column.
     var name: String
     /// The form in which its values are stored, and in which values are compared with it.
     let column: RecordColumn
-    /// The position of the column that it is computed from; `nil` for none.
+    /// The position of the column whose values it returns or counts; `nil` if it calculates.
     let position: Int?
+    /// The positions of all columns that it is computed from.
+    let positions: Set<Int>
     /// `nil` if it adds nothing.
     private(set) var failure: AggregationFailure?
 
     /// An aggregate of whole rows.
     fileprivate init(_ sql: String, as column: RecordColumn) {
-        (self.sql, name, self.column, position) = (sql, sql, column, nil)
+        (self.sql, name, self.column) = (SQL(text: sql), sql, column)
+        (position, positions) = (nil, [])
     }
 
     /// An aggregate of one column.
     fileprivate init(
         _ function: String, of position: Int, as column: RecordColumn, _ plan: RecordPlan
     ) {
-        sql = "\(function)(\(plan.qualifiedColumns[position]))"
+        sql = SQL(text: "\(function)(\(plan.qualifiedColumns[position]))")
         name = "\(function)(\(plan.columns[position].name))"
-        (self.column, self.position) = (column, position)
+        (self.column, self.position, positions) = (column, position, [position])
     }
 
     /// A sum or a mean.
@@ -174,7 +236,21 @@ struct AggregationTerm: Sendable {
     ) throws(StoreError) {
         try plan.requireNumbers(in: position)
         self.init(function, of: position, as: column, plan)
-        failure = AggregationFailure(of: self, adding: plan.qualifiedColumns[position])
+        let addend = plan.qualifiedColumns[position]
+        failure = AggregationFailure(of: self, SQL(text: addend), from: [addend])
+    }
+
+    /// An aggregate of a calculation.
+    fileprivate init<R: Record, Number: NumericProperty>(
+        _ function: String, of calculation: Calculation<R, Number>, as column: RecordColumn
+    ) throws(StoreError) {
+        let term = try calculation.term.get()
+        let plan = try RecordPlan.of(R.self)
+        sql = "\(SQL(text: function))(\(term.sql))"
+        name = "\(function)(\(term.name))"
+        (self.column, position, positions) = (column, nil, term.positions)
+        failure = AggregationFailure(
+            of: self, term.sql, from: term.positions.sorted().map { plan.qualifiedColumns[$0] })
     }
 
     /// The aggregate in a condition.
@@ -183,10 +259,10 @@ struct AggregationTerm: Sendable {
     }
 }
 
-/// A sum or a mean that is not one, because SQLite added what is not a number.
-struct AggregationFailure: Sendable, Hashable {
+/// An aggregate of numbers that is not one, because SQLite computed with what is not a number.
+struct AggregationFailure: Sendable, Equatable {
     /// SQL that is true for a group with this failure.
-    let sql: String
+    let sql: SQL
     /// The aggregate: see `AggregationTerm`.
     let name: String
 
@@ -194,22 +270,48 @@ struct AggregationFailure: Sendable, Hashable {
     /// The greatest value reveals both:
     /// > An INTEGER or REAL value is less than any TEXT or BLOB value.
     /// <https://www.sqlite.org/datatype3.html#sort_order>
-    fileprivate init(of term: AggregationTerm, adding addend: String) {
-        sql =
-            "(typeof(max(\(addend))) IN ('text', 'blob') "
-            + "OR (\(term.sql) IS NULL AND max(\(addend)) IS NOT NULL))"
+    ///
+    /// - Parameter columns: The SQL of the columns that the operand is computed from.
+    fileprivate init(of term: AggregationTerm, _ operand: SQL, from columns: [String]) {
+        let texts = columns.map { "typeof(max(\($0))) IN ('text', 'blob') OR " }.joined()
+        sql = "(\(SQL(text: texts))(\(term.sql) IS NULL AND max(\(operand)) IS NOT NULL))"
         name = term.name
     }
 
+    static func == (left: AggregationFailure, right: AggregationFailure) -> Bool {
+        left.name == right.name && left.sql.text == right.sql.text
+            && left.sql.arguments == right.sql.arguments
+    }
+}
+
+extension [AggregationFailure] {
     /// SQL that is true for a group with one of these failures.
-    static func sql(of failures: [AggregationFailure]) -> String {
-        failures.map(\.sql).joined(separator: " OR ")
+    var sql: SQL {
+        var sql: SQL = ""
+        for (index, failure) in enumerated() {
+            if index > 0 { sql.append(" OR ") }
+            sql.append(failure.sql)
+        }
+        return sql
+    }
+
+    /// These failures, and those of the others that are not among them.
+    func union(_ others: [AggregationFailure]) -> [AggregationFailure] {
+        others.reduce(into: self) { if !$0.contains($1) { $0.append($1) } }
     }
 }
 
 extension RecordColumn {
     fileprivate static let count = number(Int.self, .integer)
     fileprivate static let mean = number(Double.self, .real)
+
+    /// A column of numbers, which may be NULL if the type is optional.
+    fileprivate static func number<P: NumericProperty>(of type: P.Type) -> RecordColumn {
+        var column = number(
+            P.Number.self, P.Number.self is any BinaryInteger.Type ? .integer : .real)
+        column.isNullable = P.Number.self != P.self
+        return column
+    }
 
     private static func number(_ type: Any.Type, _ storage: Storage) -> RecordColumn {
         RecordColumn(

@@ -128,27 +128,29 @@ struct ConditionColumn {
     private let plan: RecordPlan
     private let column: RecordColumn
     private let errorName: String
-    let name: String
+    private let expression: SQL
+    /// The text of a column, which has no arguments.
+    var name: String { expression.text }
 
     init(_ plan: RecordPlan, at position: Int) {
-        self.init(plan, plan.columns[position], sql: plan.qualifiedColumns[position])
+        self.init(plan, plan.columns[position], sql: SQL(text: plan.qualifiedColumns[position]))
     }
 
     /// - Parameters:
     ///   - column: The form in which values are stored.
     ///   - sql: The expression that has the values.
     ///   - name: The expression's name in errors; the column's if it is `nil`.
-    init(_ plan: RecordPlan, _ column: RecordColumn, sql: String, name: String? = nil) {
+    init(_ plan: RecordPlan, _ column: RecordColumn, sql: SQL, name: String? = nil) {
         self.plan = plan
         self.column = column
-        self.name = sql
+        expression = sql
         errorName = name ?? column.name
     }
 
     var isNullable: Bool { column.isNullable }
 
     func sql(_ comparison: String, _ value: ConditionValue) -> SQL {
-        sql("\(name) \(comparison) ?", [value])
+        expression.appending(sql(" \(comparison) ?", [value]))
     }
 
     /// SQL with a `?` for each value.

@@ -11,11 +11,9 @@ public struct GroupCondition<R: Record>: Sendable {
     /// The positions of the columns that it needs.
     let positions: Set<Int>
     /// The failures of its sums and means.
-    let failures: Set<AggregationFailure>
+    let failures: [AggregationFailure]
 
-    init(
-        _ sql: SQL, _ positions: Set<Int> = [], _ failures: Set<AggregationFailure> = []
-    ) {
+    init(_ sql: SQL, _ positions: Set<Int> = [], _ failures: [AggregationFailure] = []) {
         (self.sql, self.positions, self.failures) = (sql, positions, failures)
     }
 
@@ -114,7 +112,7 @@ extension GroupCondition {
             let term = try aggregate.term.get()
             self.init(
                 try make(term.condition(try RecordPlan.of(R.self))),
-                term.position.map { [$0] } ?? [], term.failure.map { [$0] } ?? [])
+                term.positions, term.failure.map { [$0] } ?? [])
         } catch {
             self.init(SQL(failure: error))
         }

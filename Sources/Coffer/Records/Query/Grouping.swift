@@ -19,7 +19,7 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     private var order: [OrderTerm] = []
     /// The columns that the order needs.
     private var orderPositions: Set<Int> = []
-    private var orderFailures: Set<AggregationFailure> = []
+    private var orderFailures: [AggregationFailure] = []
     private var maximumCount: Int?
     private var offset = 0
 
@@ -62,7 +62,7 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
             // The same as in GROUP BY, so that SQLite need not sort again.
             term =
                 keys.contains(position)
-                ? OrderTerm(sql: "\(term.column.text) COLLATE BINARY", order)
+                ? OrderTerm(sql: "\(term.column) COLLATE BINARY", order)
                 : OrderTerm(
                     failure: StoreError(
                         .misuse, "the groups have no value of \(String(reflecting: path))",
@@ -80,8 +80,10 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
         do throws(StoreError) {
             let term = try aggregate.term.get()
             grouping.order.append(OrderTerm(sql: term.sql, order))
-            if let position = term.position { grouping.orderPositions.insert(position) }
-            if let failure = term.failure { grouping.orderFailures.insert(failure) }
+            grouping.orderPositions.formUnion(term.positions)
+            if let failure = term.failure {
+                grouping.orderFailures = grouping.orderFailures.union([failure])
+            }
         } catch {
             grouping.order.append(OrderTerm(failure: error))
         }
@@ -117,8 +119,8 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     /// or the condition is false.
     func selectSQL(_ terms: [AggregationTerm], _ plan: RecordPlan) throws(StoreError) -> SQL {
         let keys = try keys.get().map { plan.qualifiedColumns[$0] }
-        let selected = (keys + terms.map(\.sql)).map { "\($0), " }.joined()
-        var sql = SQL(text: "SELECT \(selected)")
+        var sql: SQL = "SELECT "
+        for column in keys.map({ SQL(text: $0) }) + terms.map(\.sql) { sql.append("\(column), ") }
         sql.append(state(of: failures(terms), isOfAll: keys.isEmpty))
         sql.append(" FROM ")
         sql.append(query.source(of: try positions(terms), plan))
@@ -131,7 +133,7 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
         var order = order
         if maximumCount != nil, !decidingFailures.isEmpty {
             // No limit cuts off a failure that decides which groups come.
-            let failed = "(\(AggregationFailure.sql(of: decidingFailures)))"
+            let failed: SQL = "(\(decidingFailures.sql))"
             order.insert(OrderTerm(sql: failed, .descending), at: 0)
         }
         sql.append(order.clause)
@@ -145,14 +147,12 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
 
     /// The failures that decide which groups come, or in which order.
     var decidingFailures: [AggregationFailure] {
-        orderFailures.union(condition?.failures ?? []).sorted { $0.sql < $1.sql }
+        orderFailures.union(condition?.failures ?? [])
     }
 
     /// All failures; first those that decide.
     func failures(_ terms: [AggregationTerm]) -> [AggregationFailure] {
-        let deciding = decidingFailures
-        let others = Set(terms.compactMap(\.failure)).subtracting(deciding)
-        return deciding + others.sorted { $0.sql < $1.sql }
+        decidingFailures.union(terms.compactMap(\.failure))
     }
 
     /// How many of the first groups are read and left out. SQLite skips the others itself, but not
@@ -162,28 +162,28 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     /// A failed addition decides nothing: such a group comes, and is found.
     private func having(_ condition: GroupCondition<R>) -> SQL {
         guard !condition.failures.isEmpty else { return condition.sql }
-        let failures = condition.failures.sorted { $0.sql < $1.sql }
-        return "\(condition.sql) OR \(SQL(text: AggregationFailure.sql(of: failures)))"
+        return "\(condition.sql) OR \(condition.failures.sql)"
     }
 
     /// - Parameter isOfAll: Whether all rows are one group. SQLite returns it for no rows too, and
     ///   HAVING would need GROUP BY, and that a sorting.
     private func state(of failures: [AggregationFailure], isOfAll: Bool) -> SQL {
-        let cases = failures.enumerated().map { " WHEN \($1.sql) THEN \($0 + 1)" }
+        let cases = failures.enumerated().map { number, failure -> SQL in
+            " WHEN \(failure.sql) THEN \(SQL(text: "\(number + 1)"))"
+        }
         guard isOfAll else {
-            return SQL(text: cases.isEmpty ? "0" : "CASE\(cases.joined()) ELSE 0 END")
+            return cases.isEmpty ? "0" : "CASE\(cases.joined) ELSE 0 END"
         }
         let decidingCount = decidingFailures.count
-        var sql = SQL(
-            text: "CASE WHEN count(*) = 0 THEN -1\(cases.prefix(decidingCount).joined())")
+        var sql: SQL = "CASE WHEN count(*) = 0 THEN -1\(Array(cases.prefix(decidingCount)).joined)"
         if let condition { sql.append(" WHEN NOT ifnull(\(condition.sql), 0) THEN -1") }
-        sql.append(SQL(text: "\(cases.dropFirst(decidingCount).joined()) ELSE 0 END"))
+        sql.append("\(Array(cases.dropFirst(decidingCount)).joined) ELSE 0 END")
         return sql
     }
 
     /// The positions of all columns that the SELECT needs.
     private func positions(_ terms: [AggregationTerm]) throws(StoreError) -> Set<Int> {
-        Set(try keys.get() + terms.compactMap(\.position))
+        terms.reduce(Set(try keys.get())) { $0.union($1.positions) }
             .union(condition?.positions ?? []).union(orderPositions)
     }
 }
@@ -238,6 +238,11 @@ extension Record {
     ) -> Grouping<Self, repeat each Key> {
         all.group(by: repeat each paths)
     }
+}
+
+extension [SQL] {
+    /// One after the other.
+    fileprivate var joined: SQL { reduce(into: "") { $0.append($1) } }
 }
 
 extension RecordPlan {

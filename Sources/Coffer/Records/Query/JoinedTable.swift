@@ -97,6 +97,6 @@ extension OrderTerm {
                 .misuse, "a join uses the table twice, and orders it by an expression",
                 hint: "Order by a property.", table: plan.table)
         }
-        return OrderTerm(sql: "\(table).\(plan.quotedColumns[position])", order)
+        return OrderTerm(sql: SQL(text: "\(table).\(plan.quotedColumns[position])"), order)
     }
 }

@@ -24,8 +24,8 @@ struct OrderTerm: Sendable {
     }
 
     /// An order by an expression.
-    init(sql: String, _ order: QueryOrder) {
-        column = SQL(text: sql)
+    init(sql: SQL, _ order: QueryOrder) {
+        column = sql
         self.order = order
         position = nil
     }

@@ -59,7 +59,12 @@ private struct PageEnd {
     /// True for rows that come later by the first term, or are equal by it and later by the rest.
     func behind(_ terms: ArraySlice<OrderTerm>) throws(StoreError) -> SQL {
         guard let term = terms.first else { return "0" }
-        guard let position = term.position else { return term.column }
+        guard let position = term.position else {
+            guard term.column.failure == nil else { return term.column }
+            throw StoreError(
+                .misuse, "pages are in the order of properties, and the query has a calculation",
+                hint: "Order by a property that holds the result.", table: plan.table)
+        }
         try plan.requireOrder(of: position)
         let (column, value) = (term.column, values[position])
         let isDate = plan.columns[position].kind == .date && plan.columns[position].encoding == nil
