@@ -62,6 +62,18 @@ let questions = [
         } ?? []
     },
     Question(
+        text: "made up time in the air, and their mean speed in miles per hour",
+        sql: """
+            SELECT count(*), avg(distance * 60.0 / air_time) FROM flight
+            WHERE arr_delay < dep_delay
+            """
+    ) { tx in
+        let faster = Flight.where(\.arrivalDelay < \.departureDelay)
+        let speed: Calculation<Flight, Double> = .double(\.distance) * 60 / .double(\.airTime)
+        let means = try tx.aggregate(faster, .count, .average(speed))
+        return means.map { count, mean in [.count(count), .mean(mean)] } ?? []
+    },
+    Question(
         text: "miles flown from each airport of New York",
         sql: "SELECT sum(distance) FROM flight GROUP BY origin ORDER BY origin"
     ) { tx in

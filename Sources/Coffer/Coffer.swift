@@ -13,7 +13,7 @@
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
-//                Grouping  Aggregation  GroupCondition
+//                Calculation  NumericProperty  NestedQuery  Grouping  Aggregation  GroupCondition
 //                Lazy  LazyValue  BorrowedRow  PropertyColumn
 // Buckets        Bucket  BucketEntry  BucketCodec  BucketInformation  BucketCache  Setting
 //                BucketKey  PrefixedBucketKey  TextBucketKey  CompositeKey  BucketKeyType

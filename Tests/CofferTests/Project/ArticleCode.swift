@@ -404,6 +404,122 @@ import Testing
         #expect(byteCount == 10_000)
     }
 
+    @Test func `Queries: two properties, and calculations`() throws {
+        struct Download: Record {
+            var id: Int
+            var bytesDone: Int
+            var bytesTotal: Int
+            var seconds: Double
+            var finished: Date?
+        }
+        struct Item: Record {
+            var id: Int
+            var order: Int
+            var price: Int
+            var count: Int
+        }
+        try store.write { tx in
+            for id in 1...10 {
+                try tx.insert(
+                    Download(id: id, bytesDone: id * 10, bytesTotal: 100, seconds: 4))
+                try tx.insert(Item(id: id, order: id % 2, price: 10, count: id))
+            }
+        }
+        var shown: [String] = []
+        let unfinished = Download.where(\.bytesDone < \.bytesTotal && \.finished == nil)
+        let nearly = Download.where(\.bytesDone * 10 > \.bytesTotal * 9)
+        let slowest = Download.order(by: .double(\.bytesDone) / \.seconds).limit(10)
+        try store.read { tx in
+            shown.append("\(try tx.count(unfinished)) \(try tx.count(nearly))")
+            shown.append("\(try tx.fetch(slowest).map(\.id))")
+            let worth: Calculation<Item, Int> = \.price * \.count
+            let orders = Item.group(by: \.order).having(.sum(worth) > 100)
+                .order(by: .sum(worth), .descending)
+            for (order, sum, greatest) in try tx.fetch(orders, .sum(worth), .max(worth)) {
+                shown.append("\(order) \(sum) \(greatest ?? 0)")
+            }
+        }
+        #expect(shown == ["9 1", "\(Array(1...10))", "0 300 100", "1 250 90"])
+    }
+
+    @Test func `Queries: several references`() throws {
+        struct Country: Record {
+            var id: Int
+            var name: String
+        }
+        struct Author: Record {
+            static var references: [Reference<Self>] { [Reference(\.country, to: Country.self)] }
+            var id: Int
+            var name: String
+            var country: Int?
+        }
+        struct Article: Record {
+            static var references: [Reference<Self>] {
+                [Reference(\.author, to: Author.self), Reference(\.editor, to: Author.self)]
+            }
+            var id: Int
+            var author: Int
+            var editor: Int?
+            var title: String
+        }
+        struct Comment: Record {
+            static var references: [Reference<Self>] { [Reference(\.article, to: Article.self)] }
+            var id: Int
+            var article: Int
+        }
+        struct Person: Record {
+            static var references: [Reference<Self>] { [Reference(\.manager, to: Person.self)] }
+            var id: Int
+            var manager: Int?
+        }
+        try store.write { tx in
+            try tx.insert(Country(id: 1, name: "Norway"))
+            try tx.insert(Author(id: 1, name: "Ada", country: 1))
+            try tx.insert(Author(id: 2, name: "Grace"))
+            try tx.insert(Article(id: 1, author: 1, editor: nil, title: "Notes"))
+            try tx.insert(Article(id: 2, author: 1, editor: 2, title: "Engines"))
+            try tx.insert(Comment(id: 1, article: 2))
+            try tx.insert(Person(id: 1))
+        }
+        var shown: [String] = []
+        func print(_ title: String, _ name: String) { shown.append("\(title) \(name)") }
+        try store.read { tx in
+            let edited = Article.order(by: \.title).leftJoining(\.editor, to: Author.all)
+            for (article, editor) in try tx.fetch(edited) {
+                print(article.title, editor?.name ?? "nobody")
+            }
+            let all = Article.all.joining(\.author, to: Author.all)
+                .leftJoining(\Author.country, to: Country.all)
+                .leftJoining(\Article.editor, to: Author.all)
+            for (article, author, country, editor) in try tx.fetch(all) {
+                print("\(article.id)\(author.id)", "\(country?.id ?? 0)\(editor?.id ?? 0)")
+            }
+            _ = try tx.fetch(Person.all.leftJoining(\.manager, to: Person.all))
+            let authors = Author.order(by: \.name)
+                .including(all: Article.where(\.title != "").order(by: \.title), by: \.author)
+            for (author, articles) in try tx.fetch(authors) {
+                print(author.name, articles.map(\.title).joined(separator: ", "))
+            }  // articles: [Article]
+            let discussed = Article.all.including(all: Comment.order(by: \.id), by: \.article)
+            let everything = Author.all.including(all: discussed, by: \.author)
+                .including(all: Article.all, by: \.editor)
+            for (author, written, edited) in try tx.fetch(everything) {
+                for (article, comments) in written { print(article.title, "\(comments.count)") }
+                print(author.name, "\(edited.count)")
+            }
+            let writing = Author.where(.exists(Article.where(\.title != ""), by: \.author))
+            let silent = Author.where(!.exists(Article.all, by: \.author))
+            for query in [writing, silent] {
+                print("exists", try tx.fetch(query).map(\.name).joined())
+            }
+        }
+        #expect(
+            shown == [
+                "Engines Grace", "Notes nobody", "11 10", "21 12", "Ada Engines, Notes", "Grace ",
+                "Notes 0", "Engines 1", "Ada 0", "Grace 1", "exists Ada", "exists Grace",
+            ])
+    }
+
     @Test func `Queries: references and joins`() throws {
         struct Article: Record {
             static var references: [Reference<Self>] { [Reference(\.author, to: Author.self)] }

@@ -25,6 +25,14 @@ private enum GRDBSymbols {
         var title: String
     }
 
+    struct Item: Record {
+        var id: Int
+        var done: Int
+        var total: Int
+        var price: Int
+        var count: Int
+    }
+
     static func stores(_ text: String) async throws {
         // `Configuration.prepare`
         var configuration = Configuration()
@@ -89,6 +97,14 @@ private enum GRDBSymbols {
             _ = try tx.fetch(Player.group(by: \.name).having(.count > 1), .max(\.score))
             // `Article.all.joining(\.author, to: Author.all)`
             _ = try tx.fetch(Article.all.joining(\.author, to: Author.all))
+            // `Article.all.leftJoining(\.author, to: Author.all)`
+            _ = try tx.fetch(Article.all.leftJoining(\.author, to: Author.all))
+            // `Author.all.including(all: Article.all, by: \.author)`
+            _ = try tx.fetch(Author.all.including(all: Article.all, by: \.author))
+            // `Item.where(\.done < \.total)`, `.sum(\.price * \.count)`, `.double(\.count)`
+            _ = try tx.count(Item.where(\.done < \.total))
+            _ = try tx.aggregate(Item.all, .sum(\.price * \.count))
+            _ = try tx.count(Item.where(.double(\.count) > 1.5))
             // `\.title`
             _ = try tx.fetch(Article.order(by: \.title))
             // `tx.prepare("…")`

@@ -91,7 +91,15 @@ private enum ReadmeSymbols {
         let query: Query<Note> = Note.where(condition)
         // `joining(_:to:)`
         let join = query.joining(\.author, to: Author.all)
-        try await store.read { tx in _ = try tx.fetch(join) }
+        // `leftJoining(_:to:)`
+        let left = query.leftJoining(\.author, to: Author.all)
+        // `including(all:by:)`
+        let nested = Author.all.including(all: query, by: \.author)
+        try await store.read { tx throws in
+            _ = try tx.fetch(join)
+            _ = try tx.fetch(left)
+            _ = try tx.fetch(nested)
+        }
         // `group(by:)`
         let groups = query.group(by: \.author)
         try await store.read { tx in _ = try tx.fetch(groups, .count) }

@@ -14,8 +14,8 @@ public protocol NumericProperty: Codable, Sendable {
 /// try tx.fetch(Item.group(by: \.order), .sum(\.price * \.count))
 /// ```
 ///
-/// The operators are `+`, `-`, `*` and `/`, between properties, values and calculations of one type;
-/// ``double(_:)`` converts. A calculation with `nil` is `nil`, and so is a division by zero.
+/// The operators are `+`, `-`, `*` and `/`, between properties, values and calculations of one
+/// type; ``double(_:)`` converts. A calculation with `nil` is `nil`, and so is a division by zero.
 ///
 /// SQLite calculates with 64 bits. An integer result that does not fit becomes a floating-point
 /// number, with which a condition or an order goes on; an aggregate of an integer type throws

@@ -23,21 +23,21 @@ public func == <R: Record, V: Encodable>(
     Condition(left, "IS", right)
 }
 
-/// True where a property differs from another one of the row; `nil` differs from every value but `nil`.
+/// True where a property differs from another one of the row; `nil` equals only `nil`.
 public func != <R: Record, V: Encodable>(
     left: KeyPath<R, V>, right: KeyPath<R, V>
 ) -> Condition<R> {
     Condition(left, "IS NOT", right)
 }
 
-/// True where a property differs from another one of the row; `nil` differs from every value but `nil`.
+/// True where a property differs from another one of the row; `nil` equals only `nil`.
 public func != <R: Record, V: Encodable>(
     left: KeyPath<R, V?>, right: KeyPath<R, V>
 ) -> Condition<R> {
     Condition(left, "IS NOT", right)
 }
 
-/// True where a property differs from another one of the row; `nil` differs from every value but `nil`.
+/// True where a property differs from another one of the row; `nil` equals only `nil`.
 public func != <R: Record, V: Encodable>(
     left: KeyPath<R, V>, right: KeyPath<R, V?>
 ) -> Condition<R> {
@@ -355,7 +355,8 @@ extension RecordPlan {
         else {
             throw StoreError(
                 .misuse,
-                "the columns \(first.name) and \(second.name) store their values in different forms",
+                "the columns \(first.name) and \(second.name) store their values in different "
+                    + "forms",
                 hint: "Give both properties the same ColumnEncoding, or compare in Swift.",
                 table: table, column: first.name)
         }

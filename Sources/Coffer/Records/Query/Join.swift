@@ -116,8 +116,8 @@ extension Query {
     /// ```
     ///
     /// The condition of `parents` does not remove a row; it decides which rows of the other type
-    /// are found. The rows are in the order of `parents`, `nil` as NULL, then in that of this query,
-    /// whose limit counts pairs.
+    /// are found. The rows are in the order of `parents`, `nil` as NULL, then in that of this
+    /// query, whose limit counts pairs.
     ///
     /// - Parameters:
     ///   - paths: The properties of one of `static var references`, in its order.

@@ -10,8 +10,8 @@ extension Reading where Self: ~Copyable {
     ///
     /// - Throws: The errors of a query's `fetch(_:)`, for all types; `StoreError` `.misuse` if a
     ///   reference is not declared, or an included query has a limit.
-    /// - Complexity: O(*rows*) memory; O(*parents* × log *rows* + *found*) time with an index of the
-    ///   properties that refer, otherwise O(*rows* × log *rows*).
+    /// - Complexity: O(*rows*) memory; O(*parents* × log *rows* + *found*) time with an index of
+    ///   the properties that refer, otherwise O(*rows* × log *rows*).
     public func fetch<R: Record, each Children: Sendable>(
         _ query: NestedQuery<R, repeat each Children>
     ) throws -> [(R, repeat each Children)] {
