@@ -195,6 +195,30 @@ import Workload
         }
     }
 
+    struct Price: Record {
+        var id: Int
+        var price: Double
+        var weight: Double
+        var count: Int
+    }
+
+    @Test func `a calculation takes what another program stored for what Swift would read`() throws
+    {
+        try fixture.execute(
+            "CREATE TABLE price(id INTEGER PRIMARY KEY, price NUMERIC, weight NUMERIC, count)")
+        try fixture.execute(
+            """
+            INSERT INTO price VALUES (1, 7.0, 2.0, 1), (2, 'x', 2.0, 'x'), (3, 1, 1, x'01'),
+            (4, 1, 1, 2.5)
+            """)
+        try fixture.store.write { tx throws in
+            #expect(try tx.fetch(Price.where(\.price / \.weight == 3.5), \.id) == [1])
+            #expect(try tx.fetch(Price.where(\.price * 2 < 9), \.id) == [3, 4])
+            #expect(try tx.delete(Price.where(\.count * 2 < 9)) == 1)
+            #expect(try tx.fetch(Price.all, \.id) == [2, 3, 4])
+        }
+    }
+
     @Test func `texts that another program put among numbers fail an aggregate`() throws {
         try fixture.execute("UPDATE item SET count = 'x' WHERE id = 5")
         try fixture.store.read { tx throws in

@@ -197,17 +197,23 @@ import Workload
 
     @Test func `references match as the engine matches them, not as texts`() throws {
         try fixture.store.write { tx throws in
-            try tx.execute("CREATE TABLE seat(row TEXT NOT NULL, number INTEGER NOT NULL)")
             try tx.execute(
                 """
-                CREATE TABLE coffer_parent(id INTEGER PRIMARY KEY, row TEXT COLLATE NOCASE,
-                number INTEGER)
+                CREATE TABLE seat(row TEXT NOT NULL COLLATE NOCASE, number INTEGER NOT NULL,
+                PRIMARY KEY (row, number))
+                """)
+            try tx.execute(
+                """
+                CREATE TABLE coffer_parent(id INTEGER PRIMARY KEY, row TEXT COLLATE RTRIM,
+                number INTEGER, FOREIGN KEY (row, number) REFERENCES seat (row, number))
                 """)
             try tx.insert(Seat(row: "A", number: 1))
             try tx.insert(Ticket(id: 1, row: "a", number: 1))
         }
         let query = Seat.all.including(all: Ticket.all, by: \.row, \.number)
         #expect(try fetch(query).map { $0.1.map(\.id) } == [[1]])
+        let join = Ticket.all.joining(\.row, \.number, to: Seat.all)
+        #expect(try fixture.store.read { tx in try tx.fetch(join).count } == 1)
     }
 
     @Test func `what is wrong with a nested query is told`() throws {
@@ -219,6 +225,55 @@ import Workload
             try fetch(Author.all.including(all: Book.all, by: \.year))
         }
         #expect(undeclared?.hint?.contains("Reference") == true)
+    }
+
+    struct Box: Record {
+        var id: Int
+    }
+
+    struct Thing: Record {
+        static var references: [Reference<Self>] { [Reference(\.box, to: Box.self)] }
+        var id: Int
+        var box: Int
+        var value: Int
+        var number: Int
+    }
+
+    @Test func `columns of any name are those of the included type`() throws {
+        try fixture.store.write { tx throws in
+            try tx.insert(Box(id: 1))
+            try tx.insert(Thing(id: 1, box: 1, value: 3, number: 4))
+            let things = Thing.where(.sql("value + number > \(6)"))
+            let found = try tx.fetch(Box.all.including(all: things, by: \.box))
+            #expect(found.map(\.1.count) == [1])
+        }
+    }
+
+    @Test func `a type without a table refers to no row`() throws {
+        try fixture.store.write { tx throws in
+            try tx.insert(Box(id: 1))
+            let without = Box.where(!.exists(Thing.all, by: \.box))
+            #expect(try tx.count(without) == 1)
+            #expect(try tx.fetch(Box.where(.exists(Thing.all, by: \.box))).isEmpty)
+            #expect(try tx.delete(without) == 1)
+        }
+    }
+
+    struct Site: Record {
+        static var indexes: [Index<Self>] { [Index(\.url, isUnique: true)] }
+        var id: Int
+        var url: Lazy<String>
+    }
+
+    struct Link: Record {
+        static var references: [Reference<Self>] { [Reference(\.page, to: \Site.url)] }
+        var id: Int
+        var page: String
+    }
+
+    @Test func `nothing refers to a value that stays in the file`() throws {
+        let query = Site.all.including(all: Link.all, by: \.page)
+        #expect(expect(.misuse) { try fetch(query) }?.column == "url")
     }
 
     @Test func `rows that another row of the type is referred to by are found by a condition`()

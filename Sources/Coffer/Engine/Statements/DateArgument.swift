@@ -42,25 +42,37 @@ struct DateArgument: Sendable {
     }
 }
 
-/// Two columns of a table whose dates are compared with each other.
+/// Two columns whose dates are compared with each other.
 struct DatePair: Sendable {
-    let table: String
+    let tables: (String, String)
     let columns: (String, String)
 
     /// - Throws: `.mismatch` unless the file says that both columns count from the same moment;
     ///   errors of reading the schema.
     func requireOneCount(on connection: Connection) throws(StoreError) {
-        guard let found = try DateColumns.of(connection).table(table, connection) else { return }
-        let names = (columns.0.asciiLowercased, columns.1.asciiLowercased)
-        for name in [names.0, names.1] where found.unknown.contains(name) {
-            throw DateOrigin.unknownInView(name).with(table: table)
-        }
-        guard found.from2001.contains(names.0) != found.from2001.contains(names.1) else { return }
+        let first = try countsFrom2001(columns.0, of: tables.0, connection)
+        let second = try countsFrom2001(columns.1, of: tables.1, connection)
+        // A missing table has no rows to compare.
+        guard let first, let second, first != second else { return }
         throw StoreError(
             .mismatch,
             "the dates of \(columns.0) and \(columns.1) count from different moments",
             hint: "Declare both columns alike, REAL_SINCE_2001 or not, or compare in Swift.",
-            table: table, column: columns.0)
+            table: tables.0, column: columns.0)
+    }
+
+    /// - Returns: `nil` if there is no such table.
+    private func countsFrom2001(
+        _ column: String, of table: String, _ connection: Connection
+    ) throws(StoreError) -> Bool? {
+        guard let found = try DateColumns.of(connection).table(table, connection) else {
+            return nil
+        }
+        let name = column.asciiLowercased
+        if found.unknown.contains(name) {
+            throw DateOrigin.unknownInView(column).with(table: table)
+        }
+        return found.from2001.contains(name)
     }
 }
 

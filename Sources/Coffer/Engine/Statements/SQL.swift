@@ -30,6 +30,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     var dates: [DateArgument] = []
     /// Columns that are compared, and of which the file says from when they count.
     var datePairs: [DatePair] = []
+    /// The tables of other record types that the text names.
+    var otherTables: [any NamedTable] = []
     /// The first error met while the SQL was made, such as a value that cannot be stored or a
     /// name with two arguments; thrown when the SQL is used.
     var failure: StoreError?
@@ -88,6 +90,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         text += other.text
         dates += other.dates.map { $0.moved(by: arguments.count) }
         datePairs += other.datePairs
+        otherTables += other.otherTables
         arguments += other.arguments
         bindsPlainDate = bindsPlainDate || other.bindsPlainDate
         failure = failure ?? other.failure
@@ -205,6 +208,9 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         }
     }
 }
+
+/// The table of a record type, as SQL names it.
+protocol NamedTable: AnyObject, Sendable {}
 
 extension StoreError {
     fileprivate static func twoArguments(for name: String) -> StoreError {

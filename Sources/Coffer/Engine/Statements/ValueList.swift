@@ -17,7 +17,7 @@ enum ValueList {
     /// value: otherwise the query fails when it runs.
     static func select(_ values: [Value]) -> SQL { select(values, isNumbered: false) }
 
-    /// The same with two columns: the `number` of each value, counted from 0, and the `value`.
+    /// The same with two columns: `coffer_number`, counted from 0, and `coffer_value`.
     static func selectNumbered(_ values: [Value]) -> SQL { select(values, isNumbered: true) }
 
     private static func select(_ values: [Value], isNumbered: Bool) -> SQL {
@@ -33,14 +33,14 @@ enum ValueList {
     private static func recursive(_ isNumbered: Bool) -> String {
         "WITH RECURSIVE coffer_list(i) AS "
             + "(SELECT 0 UNION ALL SELECT i + 1 FROM coffer_list WHERE i + 1 < ?) "
-            + "SELECT \(isNumbered ? "i AS number, " : "")\(function)(?, i) AS value "
+            + "SELECT \(isNumbered ? "i AS coffer_number, " : "")\(function)(?, i) AS coffer_value "
             + "FROM coffer_list"
     }
 
     /// The same rows. The sign takes the column's affinity away, as a function's result has none:
     /// <https://www.sqlite.org/datatype3.html#affinity_of_expressions>.
     private static func joined(_ isNumbered: Bool) -> String {
-        "SELECT \(isNumbered ? "rowid AS number, " : "")+value AS value "
+        "SELECT \(isNumbered ? "rowid AS coffer_number, " : "")+value AS coffer_value "
             + "FROM \(KeyTable.qualifiedName)(?, ?)"
     }
 

@@ -86,6 +86,7 @@ public struct Reference<R: Record>: Sendable {
         self.parent = { () throws(StoreError) in
             let plan = try RecordPlan.of(Parent.self)
             let position = try plan.position(of: parent)
+            try plan.requireLoaded(position)
             try TableDeclaration.requireUnique(position, of: Parent.self, plan)
             return (plan, [position])
         }

@@ -11,7 +11,7 @@ import Foundation
 /// Parameters are numbered by column, so that one way of binding serves INSERT and UPDATE. Column
 /// names must be qualified by the table, because SQLite takes an unknown `"name"` for a text.
 /// See <https://www.sqlite.org/quirks.html#dblquote>.
-final class RecordPlan: Sendable {
+final class RecordPlan: NamedTable {
     let typeName: String
     let table: String
     let columns: [RecordColumn]

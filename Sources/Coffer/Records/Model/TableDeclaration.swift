@@ -65,9 +65,12 @@ struct TableDeclaration: Sendable {
         var positions: [Int] = []
         for path in reference.paths { positions.append(try plan.position(of: path)) }
         let (parent, parentPositions) = try reference.parent()
-        let storages = positions.map { plan.columns[$0].storage }
-        guard !positions.isEmpty, storages == parentPositions.map({ parent.columns[$0].storage })
-        else {
+        let columns = positions.map { plan.columns[$0] }
+        let others = parentPositions.map { parent.columns[$0] }
+        let isAlike = zip(columns, others).allSatisfy {
+            $0.storage == $1.storage && ColumnEncoding.areAlike($0.encoding, $1.encoding)
+        }
+        guard !positions.isEmpty, columns.count == others.count, isAlike else {
             throw StoreError(
                 .misuse,
                 "a reference of \(plan.typeName) to \(parent.typeName) has other columns than "

@@ -152,7 +152,7 @@ extension Aggregation where V: NumericProperty, V.Number == V {
     /// ```
     ///
     /// - Note: The verb that uses it throws `.mismatch` if the sum is not a number or does not fit
-    ///   the type.
+    ///   the type, and `.sql` if it does not fit 64 bits.
     public static func sum(_ calculation: Calculation<R, V>) -> Aggregation {
         Aggregation { _ throws(StoreError) in
             var term = try AggregationTerm("sum", of: calculation, as: .number(of: V.self))

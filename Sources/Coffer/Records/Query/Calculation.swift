@@ -19,7 +19,8 @@ public protocol NumericProperty: Codable, Sendable {
 ///
 /// SQLite calculates with 64 bits. An integer result that does not fit becomes a floating-point
 /// number, with which a condition or an order goes on; an aggregate of an integer type throws
-/// `.mismatch` then. A division of integers drops the fraction, as in Swift.
+/// `.mismatch` then. A division of integers drops the fraction, as in Swift. Anything but a number
+/// that another program has put into the column counts as `nil`.
 ///
 /// A calculation runs nothing by itself. The verb that uses it throws its errors: `.misuse` for a
 /// property without a column or with a ``ColumnEncoding``, `.mismatch` for a value that SQLite
@@ -63,15 +64,21 @@ extension Result where Success == CalculationTerm, Failure == StoreError {
             let position = try plan.position(of: path)
             try plan.requireNumbers(in: position)
             let column = plan.columns[position]
-            guard column.encoding == nil else {
+            guard column.encoding == nil, column.kind != .date else {
                 throw StoreError(
                     .misuse, "the column stores its values in another form than as numbers",
-                    hint: "Calculate with a property without an encoding.", table: plan.table,
+                    hint: "Calculate with a property of numbers.", table: plan.table,
                     column: column.name)
             }
+            // SQLite would take a text or a blob for 0, and divide reals without a fraction, which
+            // columns of other programs hold as integers, as integers.
+            let name = plan.qualifiedColumns[position]
+            let sql =
+                P.Number.self is any BinaryInteger.Type
+                ? "CASE WHEN typeof(\(name)) = 'integer' THEN \(name) END"
+                : "CASE WHEN typeof(\(name)) IN ('integer', 'real') THEN CAST(\(name) AS REAL) END"
             return CalculationTerm(
-                sql: SQL(text: plan.qualifiedColumns[position]), name: column.name,
-                positions: [position])
+                sql: SQL(text: sql), name: column.name, positions: [position])
         }
     }
 

@@ -130,56 +130,56 @@ public func >= <R: Record, V: Encodable>(
 
 // MARK: Calculations
 
-/// True where a calculation equals a value.
+/// True where a calculation equals a value; `nil` equals `nil`.
 public func == <R: Record, Number: NumericProperty & ValueConvertible>(
     left: Calculation<R, Number>, right: Number
 ) -> Condition<R> {
     Condition(left.term, "IS", .value(right))
 }
 
-/// True where a calculation equals another one.
+/// True where a calculation equals another one; `nil` equals `nil`.
 public func == <R: Record, Number: NumericProperty>(
     left: Calculation<R, Number>, right: Calculation<R, Number>
 ) -> Condition<R> {
     Condition(left.term, "IS", right.term)
 }
 
-/// True where a calculation equals a property.
+/// True where a calculation equals a property; `nil` equals `nil`.
 public func == <R: Record, P: NumericProperty>(
     left: Calculation<R, P.Number>, right: KeyPath<R, P>
 ) -> Condition<R> {
     Condition(left.term, "IS", .column(right))
 }
 
-/// True where a property equals a calculation.
+/// True where a property equals a calculation; `nil` equals `nil`.
 public func == <R: Record, P: NumericProperty>(
     left: KeyPath<R, P>, right: Calculation<R, P.Number>
 ) -> Condition<R> {
     Condition(.column(left), "IS", right.term)
 }
 
-/// True where a calculation differs from a value.
+/// True where a calculation differs from a value; `nil` equals only `nil`.
 public func != <R: Record, Number: NumericProperty & ValueConvertible>(
     left: Calculation<R, Number>, right: Number
 ) -> Condition<R> {
     Condition(left.term, "IS NOT", .value(right))
 }
 
-/// True where a calculation differs from another one.
+/// True where a calculation differs from another one; `nil` equals only `nil`.
 public func != <R: Record, Number: NumericProperty>(
     left: Calculation<R, Number>, right: Calculation<R, Number>
 ) -> Condition<R> {
     Condition(left.term, "IS NOT", right.term)
 }
 
-/// True where a calculation differs from a property.
+/// True where a calculation differs from a property; `nil` equals only `nil`.
 public func != <R: Record, P: NumericProperty>(
     left: Calculation<R, P.Number>, right: KeyPath<R, P>
 ) -> Condition<R> {
     Condition(left.term, "IS NOT", .column(right))
 }
 
-/// True where a property differs from a calculation.
+/// True where a property differs from a calculation; `nil` equals only `nil`.
 public func != <R: Record, P: NumericProperty>(
     left: KeyPath<R, P>, right: Calculation<R, P.Number>
 ) -> Condition<R> {
@@ -330,7 +330,9 @@ extension Condition {
                     + plan.qualifiedColumns[positions.1])
             if columns.0.kind == .date, columns.0.encoding == nil {
                 sql.datePairs = [
-                    DatePair(table: plan.table, columns: (columns.0.name, columns.1.name))
+                    DatePair(
+                        tables: (plan.table, plan.table),
+                        columns: (columns.0.name, columns.1.name))
                 ]
             }
             self.init(sql)

@@ -31,7 +31,14 @@ public struct Join<Child: Record, each Row: Sendable>: Sendable {
         let joined = try joined.get()
         var rows = children
         for filter in joined.compactMap(\.filter) { rows = rows.where(Condition(filter)) }
-        rows.order = joined.reversed().flatMap(\.order) + rows.order
+        let order = joined.reversed().flatMap(\.order)
+        guard order.isEmpty || !rows.isPage else {
+            throw StoreError(
+                .misuse,
+                "the rows come after a record in their own order, and the join has another",
+                hint: "Leave the order of the joined query out.", table: plan.table)
+        }
+        rows.order = order + rows.order
         let columns =
             plan.selectedColumns + joined.flatMap(\.selectedColumns)
             + joined.filter(\.isOptional).map(\.presence)
@@ -51,20 +58,17 @@ public struct Join<Child: Record, each Row: Sendable>: Sendable {
             let joined = try joined.get()
             let plan = try RecordPlan.of(Child.self)
             let reference = try ReferenceColumns(of: paths, to: Parent.self)
-            var candidates = joined.filter { $0.plan === reference.child }.map(\.name)
-            // The type of the rows comes first, also if the join has its table again.
-            if From.self == Child.self { candidates = [plan.quotedTable] }
-            guard candidates.count == 1 else {
+            let last = joined.last { $0.plan === reference.child }?.name
+            guard let from = last ?? (From.self == Child.self ? plan.quotedTable : nil) else {
                 throw StoreError(
                     .misuse,
-                    "the join has \(reference.child.typeName) \(candidates.count) times, and one "
-                        + "of its references is to be followed",
-                    hint: "Join a type before its own references, and only once.",
+                    "the join has no \(reference.child.typeName) whose reference it follows",
+                    hint: "Join \(reference.child.typeName) before its own references.",
                     table: reference.child.table)
             }
             return joined + [
                 try JoinedTable(
-                    parents, reference, from: candidates[0], isOptional: reader.isOptional,
+                    parents, reference, from: from, isOptional: reader.isOptional,
                     after: [plan.quotedTable] + joined.map(\.name))
             ]
         }
@@ -94,9 +98,8 @@ extension Query {
     /// ```
     ///
     /// The conditions of both queries apply. The rows are in the order of `parents`, then in that
-    /// of this query, whose limit counts pairs. In a fragment of SQL, qualify a column that both
-    /// tables have. A type may be joined with itself; then a fragment of `parents` is about its
-    /// rows alone.
+    /// of this query, whose limit counts pairs. In a fragment of SQL, put the table before a column
+    /// that both tables have. A type may be joined with itself.
     ///
     /// - Parameters:
     ///   - paths: The properties of one of `static var references`, in its order.
@@ -115,9 +118,9 @@ extension Query {
     /// for (article, editor) in try tx.fetch(join) { print(editor?.name ?? "nobody") }
     /// ```
     ///
-    /// The condition of `parents` does not remove a row; it decides which rows of the other type
-    /// are found. The rows are in the order of `parents`, `nil` as NULL, then in that of this
-    /// query, whose limit counts pairs.
+    /// A condition of `parents` removes no row: a row comes with `nil` if its partner does not
+    /// fulfil it. The rows are in the order of `parents`, `nil` as NULL, then in that of this
+    /// query, whose limit counts rows.
     ///
     /// - Parameters:
     ///   - paths: The properties of one of `static var references`, in its order.
@@ -139,14 +142,16 @@ extension Join {
     /// for (article, author, country) in try tx.fetch(join) { … }
     /// ```
     ///
-    /// The order of the type that is joined last comes first. A type that is joined a second time
-    /// is another table in the SQL: a fragment in its query is about its rows alone.
+    /// The order of the type that is joined last comes first. Of a type that the join has several
+    /// times, the table that was joined last refers: `Person.all.leftJoining(\.manager, to:
+    /// Person.all).leftJoining(\Person.manager, to: Person.all)` has each manager's manager. A
+    /// fragment of SQL in the query of such a table names columns by the table's own name.
     ///
     /// - Parameters:
     ///   - paths: The properties of a reference of a type that is part of the join.
     ///   - parents: A query for the rows that may be referred to, without a limit.
     /// - Note: The verb that uses the join throws `.misuse` for a reference that is not declared,
-    ///   and for one of a type that the join has not, or has twice.
+    ///   and for one of a type that the join has not.
     public func joining<From: Record, Parent: Record>(
         _ paths: PartialKeyPath<From>..., to parents: Query<Parent>
     ) -> Join<Child, repeat each Row, Parent> {

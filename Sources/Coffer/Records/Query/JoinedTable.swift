@@ -11,6 +11,7 @@ struct JoinedTable: Sendable {
     /// Whether the row has a partner in this table: in that, this column is not NULL.
     let presence: String
     private let condition: SQL?
+    private let datePairs: [DatePair]
     let order: [OrderTerm]
 
     /// - Parameters:
@@ -35,6 +36,7 @@ struct JoinedTable: Sendable {
         }.joined(separator: " AND ")
         presence = "\(name).\(plan.quotedColumns[reference.parentPositions[0]]) IS NOT NULL"
         condition = parents.condition?.sql
+        datePairs = reference.datePairs
         order = try parents.order.map { term throws(StoreError) in
             try name == plan.quotedTable ? term : term.moved(to: name, plan)
         }
@@ -45,13 +47,20 @@ struct JoinedTable: Sendable {
     private var isRenamed: Bool { name != plan.quotedTable }
 
     /// The columns as a read of records selects them.
-    var selectedColumns: [String] { plan.selectedColumns(of: name) }
+    var selectedColumns: [String] {
+        hasOwnQuery ? plan.quotedColumns.map { "\(name).\($0)" } : plan.selectedColumns(of: name)
+    }
+
+    /// Whether the table is a query of its own in the join. A condition names the columns by the
+    /// table's own name, which another table of the join has.
+    private var hasOwnQuery: Bool { isRenamed && condition != nil }
 
     /// ` JOIN … ON …`
     var clause: SQL {
         var sql = SQL(text: isOptional ? " LEFT JOIN " : " JOIN ")
         sql.append(source)
         sql.append(SQL(text: " ON \(equality)"))
+        sql.datePairs += datePairs
         // After the join it would remove the rows without a partner.
         if isOptional, !isRenamed, let condition { sql.append(" AND \(condition)") }
         return sql
@@ -60,14 +69,12 @@ struct JoinedTable: Sendable {
     /// The condition on the rows of the join; `nil` if there is none, or if it is part of `clause`.
     var filter: SQL? { isOptional || isRenamed ? nil : condition }
 
-    /// A condition names the columns by the table's own name. So it stays in a query of its own if
-    /// the table has another name.
     private var source: SQL {
         guard isRenamed else { return SQL(text: name) }
         guard let condition else { return SQL(text: "\(plan.quotedTable) AS \(name)") }
-        let columns = plan.columns.indices.map {
-            "\(plan.qualifiedColumns[$0]) AS \(plan.quotedColumns[$0])"
-        }.joined(separator: ", ")
+        // SQLite may keep these rows in memory, so values of Lazy properties stay out.
+        let columns = zip(plan.selectedColumns, plan.quotedColumns).map { "\($0) AS \($1)" }
+            .joined(separator: ", ")
         return """
             (SELECT \(SQL(text: columns)) FROM \(SQL(text: plan.quotedTable)) \
             WHERE \(condition)) AS \(SQL(text: name))

@@ -2,7 +2,8 @@
 
 extension RecordTable {
     /// A query with an empty result in place of each missing table of a type that this one refers
-    /// to; `nil` if no table is missing, or if the query failed for another reason.
+    /// to, or that the query names; `nil` if no table is missing, or if the query failed for
+    /// another reason.
     ///
     /// An observer learns that the query reads the schema, so it looks again when a table comes.
     func withEmptyParents(
@@ -10,10 +11,14 @@ extension RecordTable {
     ) throws(StoreError) -> SQL? {
         guard error.code == .sql else { return nil }
         var empty: [String] = []
-        for parent in try plan.parents() where try !connection.findsTable(of: parent) {
-            let nulls = parent.columns.map { _ in "NULL" }.joined(separator: ", ")
-            let names = parent.quotedColumns.joined(separator: ", ")
-            empty.append("\(parent.quotedTable)(\(names)) AS (SELECT \(nulls) WHERE 0)")
+        var known: Set<String> = [plan.table.asciiLowercased]
+        let others = sql.otherTables.compactMap { $0 as? RecordPlan }
+        for other in try plan.parents() + others
+        where known.insert(other.table.asciiLowercased).inserted {
+            guard try !connection.findsTable(of: other) else { continue }
+            let nulls = other.columns.map { _ in "NULL" }.joined(separator: ", ")
+            let names = other.quotedColumns.joined(separator: ", ")
+            empty.append("\(other.quotedTable)(\(names)) AS (SELECT \(nulls) WHERE 0)")
         }
         guard !empty.isEmpty else { return nil }
         // The name of a common table expression hides a table's.

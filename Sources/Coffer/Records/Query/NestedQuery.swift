@@ -34,7 +34,8 @@ extension Query {
     /// ```
     ///
     /// The limit of this query counts its own rows. Declare an index of `paths`
-    /// (``Record/indexes``): without it SQLite makes one for each fetch.
+    /// (``Record/indexes``): without it SQLite makes one for each fetch. In a fragment of SQL, put
+    /// the table before each column.
     ///
     /// - Parameters:
     ///   - children: A query for the rows that may refer to a row of this one, without a limit. Its
@@ -170,21 +171,38 @@ struct ParentKeys {
         }
         let keys = "coffer_parent".isSameIdentifier(as: plan.table) ? "coffer_key" : "coffer_parent"
         let columns = plan.selectedColumns.joined(separator: ", ")
-        let referring = reference.childPositions.map { plan.qualifiedColumns[$0] }
+        let referring = try referring(on: connection)
         // SQLite never reorders a CROSS JOIN: the keys are few, and looked up in an index.
         var sql: SQL = """
-            SELECT \(SQL(text: columns)), \(SQL(text: keys)).number \
+            SELECT \(SQL(text: columns)), \(SQL(text: keys)).coffer_number \
             FROM (\(ValueList.selectNumbered(values[0]))) AS \(SQL(text: keys)) \
-            CROSS JOIN \(SQL(text: "\(plan.quotedTable) ON \(referring[0]) = \(keys).value"))
+            CROSS JOIN \(SQL(text: "\(plan.quotedTable) ON \(referring[0]) = \(keys).coffer_value"))
             """
+        sql.datePairs = reference.datePairs
         if values.count > 1 { try connection.current().knowLists() }
         for (column, values) in zip(referring, values).dropFirst() {
             sql.append(
                 """
                  AND \(SQL(text: "\(column) = \(ValueList.function)"))\
-                (\(Value.blob(ValueList.pack(values))), \(SQL(text: keys)).number)
+                (\(Value.blob(ValueList.pack(values))), \(SQL(text: keys)).coffer_number)
                 """)
         }
         return sql.appending(children.clauses)
+    }
+
+    /// The SQL of the referring columns, compared as the foreign key compares them: by the
+    /// collation of the column that is referred to.
+    private func referring(on connection: Connection) throws(StoreError) -> [String] {
+        let (child, parent) = (reference.child, reference.parent)
+        var columns: [String] = []
+        for (own, other) in zip(reference.childPositions, reference.parentPositions) {
+            let collation = try connection.collation(parent.columns[other].name, of: parent.table)
+            let isSame = try collation.isSameIdentifier(
+                as: connection.collation(child.columns[own].name, of: child.table))
+            let column = child.qualifiedColumns[own]
+            columns.append(
+                isSame ? column : "\(column) COLLATE \(try collation.quotedIdentifier())")
+        }
+        return columns
     }
 }

@@ -16,10 +16,11 @@ extension Query {
     /// - Parameter record: The last record of the page before; its row may have been deleted. Its
     ///   values are compared as they are stored: see <doc:Queries>.
     /// - Note: The verb that uses the query throws its errors: `.misuse` for a type or a record
-    ///   without a key, or for a column without an order.
+    ///   without a key, for a column without an order, and for a join in another order.
     public func after(_ record: R) -> Query {
         var query = inOrderOfKey()
         query.offset = 0
+        query.isPage = true
         do throws(StoreError) {
             let place = PageEnd(
                 plan: try RecordPlan.of(R.self),

@@ -27,6 +27,8 @@ public struct Query<R: Record>: Sendable {
     var order: [OrderTerm] = []
     private(set) var maximumCount: Int?
     var offset = 0
+    /// Whether the rows are those after a record, in the order of this query.
+    var isPage = false
 
     init() {}
 

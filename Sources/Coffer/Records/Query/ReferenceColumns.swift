@@ -34,6 +34,19 @@ struct ReferenceColumns: Sendable {
         childPositions.map { child.qualifiedColumns[$0] }.joined(separator: ", ")
     }
 
+    /// The columns of dates that are compared.
+    var datePairs: [DatePair] {
+        var pairs: [DatePair] = []
+        for (own, other) in zip(childPositions, parentPositions) {
+            let (column, referred) = (child.columns[own], parent.columns[other])
+            guard column.kind == .date, column.encoding == nil else { continue }
+            pairs.append(
+                DatePair(tables: (child.table, parent.table), columns: (column.name, referred.name))
+            )
+        }
+        return pairs
+    }
+
     /// The SQL of the columns that are referred to, separated by commas.
     var parentColumns: String {
         parentPositions.map { parent.qualifiedColumns[$0] }.joined(separator: ", ")
@@ -56,7 +69,9 @@ extension Query {
         do throws(StoreError) {
             let reference = try ReferenceColumns(of: paths, to: R.self)
             let rows = select(reference.parentColumns, reference.parent)
-            return Condition("(\(SQL(text: reference.childColumns))) IN (\(rows))")
+            var sql: SQL = "(\(SQL(text: reference.childColumns))) IN (\(rows))"
+            sql.datePairs += reference.datePairs
+            return Condition(sql)
         } catch {
             return Condition(SQL(failure: error))
         }
@@ -74,7 +89,8 @@ extension Condition {
     /// ```
     ///
     /// - Parameters:
-    ///   - children: The rows that may refer to this one. A limit counts the rows of all parents.
+    ///   - children: The rows that may refer to this one. Its limit applies to the whole query, not
+    ///     to each parent.
     ///   - paths: The properties of one of the other type's `static var references`, in its order.
     /// - Note: The verb that uses the condition throws `.misuse` for a reference that is not
     ///   declared.
@@ -85,7 +101,10 @@ extension Condition {
         do throws(StoreError) {
             let reference = try ReferenceColumns(of: paths, to: R.self)
             let rows = children.select(reference.childColumns, reference.child)
-            return Condition("(\(SQL(text: reference.parentColumns))) IN (\(rows))")
+            var sql: SQL = "(\(SQL(text: reference.parentColumns))) IN (\(rows))"
+            sql.datePairs += reference.datePairs
+            sql.otherTables.append(reference.child)
+            return Condition(sql)
         } catch {
             return Condition(SQL(failure: error))
         }

@@ -66,6 +66,7 @@ extension Reading where Self: ~Copyable {
                 try body(BorrowedRow(first), BorrowedRow(second))
             }
         } catch {
+            guard try RecordSchema(parents.plan, connection).kind() != .nothing else { throw error }
             throw try parents.explain(error, connection)
         }
         if let failure { throw failure }

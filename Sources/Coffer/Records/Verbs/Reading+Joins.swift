@@ -92,10 +92,13 @@ final class JoinedTables {
         return (decoder, presence)
     }
 
-    /// The error, explained by the first table that it concerns.
+    /// The error, explained by the first table that it concerns. A missing table is none of them,
+    /// because it has no rows.
     func explain(_ error: StoreError, _ connection: Connection) throws(StoreError) -> StoreError {
         var error = error
-        for table in tables { error = try table.explain(error, connection) }
+        for table in tables where try RecordSchema(table.plan, connection).kind() != .nothing {
+            error = try table.explain(error, connection)
+        }
         return error
     }
 }

@@ -24,15 +24,16 @@ extension Query {
     func read(of parents: ParentKeys, _ connection: Connection) throws(StoreError) -> [[R]] {
         let table = try RecordTable.of(R.self, connection)
         let number = table.plan.columns.count
-        var found = [[R]](repeating: [], count: parents.count)
+        let none = [[R]](repeating: [], count: parents.count)
         let sql = try parents.selectSQL(self, connection)
-        try table.read(sql, connection, ifMissing: ()) { statement throws(StoreError) in
+        return try table.read(sql, connection, ifMissing: none) { statement throws(StoreError) in
+            var found = none
             while try statement.advance() {
                 let parent = try statement.column(number, as: Int.self)
                 found[parent].append(try table.decoder.current(R.self, statement))
             }
+            return found
         }
-        return found
     }
 }
 
@@ -52,24 +53,29 @@ extension NestedQuery {
     func rows(
         of parents: ParentKeys?, _ connection: Connection
     ) throws(StoreError) -> (rows: [(R, repeat each Children)], numbers: [Int]) {
-        var keys: [ParentKeys] = []
-        repeat keys.append(ParentKeys(try (each levels).reference.get()))
+        var references: [ReferenceColumns] = []
+        repeat references.append(try (each levels).reference.get())
+        let noKeys = references.map { ParentKeys($0) }
         let table = try RecordTable.of(R.self, connection)
         let number = table.plan.columns.count
         let sql =
             if let parents { try parents.selectSQL(query, connection) } else {
                 query.selectSQL(table.plan)
             }
-        var (records, numbers): ([R], [Int]) = ([], [])
-        try table.read(sql, connection, ifMissing: ()) { statement throws(StoreError) in
+        let none: ([R], [Int], [ParentKeys]) = ([], [], noKeys)
+        let found = try table.read(sql, connection, ifMissing: none) {
+            statement throws(StoreError) in
+            var (records, numbers, keys) = none
             while try statement.advance() {
                 records.append(try table.decoder.current(R.self, statement))
                 for level in keys.indices { try keys[level].append(statement) }
                 if parents != nil { numbers.append(try statement.column(number, as: Int.self)) }
             }
+            return (records, numbers, keys)
         }
+        let (records, numbers) = (found.0, found.1)
         guard !records.isEmpty else { return ([], []) }
-        keys.reverse()
+        var keys = Array(found.2.reversed())
         let children = (repeat try (each levels).read(keys.removeLast(), connection))
         return (records.indices.map { (records[$0], repeat (each children)[$0]) }, numbers)
     }

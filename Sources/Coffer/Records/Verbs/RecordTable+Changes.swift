@@ -66,6 +66,7 @@ extension RecordTable {
         sql.lists = expected.lists.map { $0.moved(by: sql.text.utf8.count) }
         sql.text += "\(expected.text))"
         sql.bindsPlainDate = expected.bindsPlainDate
+        sql.otherTables = expected.otherTables
         do throws(StoreError) {
             return try run(sql, record, encoder, expected.arguments, connection)
         } catch {

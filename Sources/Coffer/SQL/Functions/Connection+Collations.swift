@@ -79,3 +79,16 @@ private func compareTexts(
     defer { box.handle?.callback.isRunning = was }
     return Int32(box.compare(text(left, leftCount), text(right, rightCount)).rawValue)
 }
+
+extension Connection {
+    /// The name of the collation by which SQL compares a column; BINARY for a column of a view or
+    /// without a table.
+    func collation(_ column: String, of table: String) throws(StoreError) -> String {
+        var name: UnsafePointer<CChar>?
+        let code = sqlite3_table_column_metadata(
+            try current().db, nil, table, column, nil, &name, nil, nil, nil)
+        // SQLite keeps the name until the next call.
+        guard code == SQLITE_OK, let name else { return "BINARY" }
+        return String(cString: name)
+    }
+}
