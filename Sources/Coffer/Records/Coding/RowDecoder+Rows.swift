@@ -88,6 +88,28 @@ extension RowDecoder {
         }
     }
 
+    /// All rows, each decoded in its final memory. Calls `body` at each of them.
+    func all<R: Record>(
+        _ type: R.Type, _ statement: Statement, atEach body: () throws(StoreError) -> Void
+    ) throws(StoreError) -> [R] {
+        try begin(statement)
+        defer { end() }
+        do {
+            return try [R].collecting(expectedCount: 0) { rows in
+                while try statement.advance() {
+                    if let stored {
+                        try rows.appendInPlace { try stored.initialize($0, state) }
+                    } else {
+                        try rows.append { try R(from: self) }
+                    }
+                    try body()
+                }
+            }
+        } catch {
+            throw wrapped(error)
+        }
+    }
+
     /// Decodes the rows of a join with keys, each in the place of its key. Of several rows of one
     /// key the first is taken. Resets the statement.
     ///

@@ -24,16 +24,48 @@ extension Query {
     func read(of parents: ParentKeys, _ connection: Connection) throws(StoreError) -> [[R]] {
         let table = try RecordTable.of(R.self, connection)
         let number = table.plan.columns.count
-        let none = [[R]](repeating: [], count: parents.count)
         let sql = try parents.selectSQL(self, connection)
+        let none = [[R]](repeating: [], count: parents.count)
         return try table.read(sql, connection, ifMissing: none) { statement throws(StoreError) in
-            var found = none
-            while try statement.advance() {
-                let parent = try statement.column(number, as: Int.self)
-                found[parent].append(try table.decoder.current(R.self, statement))
+            var numbers: [Int] = []
+            let rows = try table.decoder.all(R.self, statement) { () throws(StoreError) in
+                numbers.append(try statement.column(number, as: Int.self))
             }
-            return found
+            return rows.grouped(by: numbers, count: parents.count)
         }
+    }
+}
+
+extension Array {
+    /// The elements of each group, in their order.
+    ///
+    /// - Parameters:
+    ///   - numbers: The number of each element's group.
+    ///   - count: The number of groups.
+    /// - Complexity: O(*elements* + *groups*).
+    fileprivate func grouped(by numbers: [Int], count: Int) -> [[Element]] {
+        var ends = [Int](repeating: 0, count: count)
+        for number in numbers { ends[number] += 1 }
+        for group in ends.indices.dropFirst() { ends[group] += ends[group - 1] }
+        // Without an order, the rows come group by group.
+        let isSorted = zip(numbers, numbers.dropFirst()).allSatisfy { $0 <= $1 }
+        var order: [Int] = []
+        if !isSorted {
+            order = [Int](repeating: 0, count: numbers.count)
+            var places = [0] + ends
+            for (index, number) in numbers.enumerated() {
+                order[places[number]] = index
+                places[number] += 1
+            }
+        }
+        var (groups, start): ([[Element]], Int) = ([], 0)
+        groups.reserveCapacity(count)
+        for end in ends {
+            groups.append(
+                isSorted ? Array(self[start..<end]) : order[start..<end].map { self[$0] })
+            start = end
+        }
+        return groups
     }
 }
 
@@ -43,9 +75,7 @@ extension NestedQuery {
         of parents: ParentKeys, _ connection: Connection
     ) throws(StoreError) -> [[(R, repeat each Children)]] {
         let (rows, numbers) = try rows(of: parents, connection)
-        var found = [[(R, repeat each Children)]](repeating: [], count: parents.count)
-        for (row, number) in zip(rows, numbers) { found[number].append(row) }
-        return found
+        return rows.grouped(by: numbers, count: parents.count)
     }
 
     /// - Parameter parents: The rows that the rows refer to; `nil` for the first level.
@@ -65,9 +95,8 @@ extension NestedQuery {
         let none: ([R], [Int], [ParentKeys]) = ([], [], noKeys)
         let found = try table.read(sql, connection, ifMissing: none) {
             statement throws(StoreError) in
-            var (records, numbers, keys) = none
-            while try statement.advance() {
-                records.append(try table.decoder.current(R.self, statement))
+            var (_, numbers, keys) = none
+            let records = try table.decoder.all(R.self, statement) { () throws(StoreError) in
                 for level in keys.indices { try keys[level].append(statement) }
                 if parents != nil { numbers.append(try statement.column(number, as: Int.self)) }
             }
