@@ -27,6 +27,7 @@ WORDS = {
     "open-pool-passphrase": "open writer and 4 readers, passphrase", "rekey": "rekey", "rotate-pause": "rotation: the pause of writes (C: bare rekey)", "rotate-move": "rotation without its checks (C: rekey and checkpoint)", "rotate": "rotation (C: rekey between two checks)", "fleet": "rotation of 3 000 stores by the tool, two at once (C: rekeys, one by one)", "verify": "verify", "compact": "compact (C: VACUUM, which checks nothing)",
     "blob-in": "blobs in", "blob-out": "blobs out", "attach-in": "attachment in (C: sqlite3_blob and SHA-256)", "attach-out": "attachment out (C: sqlite3_blob and SHA-256)",
     "flights-import": "flights, import", "flights-fetch": "flights, fetch all", "flights-questions": "flights, the questions",
+    "refs-left": "LEFT JOIN", "refs-all": "all children of some rows", "refs-group": "groups with three aggregates",
 }
 IN_MEGABYTES = {"rekey", *ROTATION, *FLEET, "verify", "compact", "blob-in", "blob-out", "attach-in", "attach-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.

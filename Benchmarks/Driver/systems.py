@@ -53,6 +53,8 @@ BLOBS = ["blob-in", "blob-out"]
 ATTACHMENTS = ["attach-in", "attach-out"]
 # A real table; Scripts/flights fetches it.
 FLIGHTS = ["flights-import", "flights-fetch", "flights-questions"]
+# Rows along references: a LEFT JOIN, all children of some parents, groups with three aggregates.
+REFERENCES = ["refs-left", "refs-all", "refs-group"]
 # Records of a key and one more property.
 PRICES = [f"price-{name}" for name in ["none", "int", "double", "bool", "date", "uuid", "text-15", "text-40", "text-optional", "data-14", "data-40", "bytes-40", "enum"]]
 GROWTH = ["growth-insert", "growth-get", "growth-scan", "growth-open"]
@@ -62,17 +64,17 @@ GROWTH_MORE = ["growth-range", "growth-group", "growth-verify", "growth-index"]
 # In the order of the tables. A system's name begins with that of its executable, but for GRDB's ways.
 # Those with a folder in rivals.py are built from checkouts.
 WORKLOADS = {
-    "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH + GROWTH_MORE,
+    "c-sqlcipher": W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + REFERENCES + GROWTH + GROWTH_MORE,
     "c-values": ["W2", "W2d", "W3"],
     "c-grouped": ["W6-async64", "W6-set64"],
     "c-checked": ["compact"],
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH + GROWTH_MORE,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
-    "coffer-record": W14 + MANY + ["W2-borrow"] + W6 + QUEUE + OPEN + FILES + FLIGHTS + GROWTH + GROWTH_MORE + PRICES,
+    "coffer-record": W14 + MANY + ["W2-borrow"] + W6 + QUEUE + OPEN + FILES + FLIGHTS + REFERENCES + GROWTH + GROWTH_MORE + PRICES,
     "coffer-ungrouped": ["W6-async64"],
     "coffer-keyring": ["W6-single", "open-raw", "open-pool-raw"] + ROTATION + SERVE,
     "coffer-tool": FLEET,
-    "coffer-fast": W14 + MANY + FLIGHTS + PRICES,
+    "coffer-fast": W14 + MANY + FLIGHTS + REFERENCES + PRICES,
     "coffer-connection": W14 + W5 + IN_PLACE + ["W6-single"],
     "coffer-bucket": W5 + GETS + EACH + SCANS + SET + SWEEP + BLOBS + ATTACHMENTS,
     "coffer-cached": EACH,
@@ -86,7 +88,7 @@ WORKLOADS = {
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + GROWTH + GROWTH_MORE
+ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + REFERENCES + GROWTH + GROWTH_MORE
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # Encrypts without SQLCipher, and without authentication.
 UNAUTHENTICATED = {"mmkv"}

@@ -97,6 +97,7 @@ void floor_files(bench_arguments arguments);
 void floor_compact(bench_arguments arguments);
 void floor_growth(bench_arguments arguments);
 void floor_flights(bench_arguments arguments);
+void floor_references(bench_arguments arguments);
 
 // MARK: Values
 

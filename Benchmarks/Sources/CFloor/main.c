@@ -17,7 +17,7 @@ int main(int count, char **values) {
         {"W", floor_records},   {"blob", floor_blobs},         {"open", floor_files},
         {"rekey", floor_files}, {"rotate", floor_files}, {"fleet", floor_files}, {"verify", floor_files},       {"compact", floor_compact},
         {"growth", floor_growth}, {"attach", floor_attachments},
-        {"flights", floor_flights},
+        {"flights", floor_flights}, {"refs", floor_references},
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
         if (strncmp(arguments.workload, workloads[i].beginning, strlen(workloads[i].beginning)) == 0) {

@@ -62,6 +62,12 @@ import Workloads
             try Flights(run).fetch()
         case ("coffer-record", "flights-questions"), ("coffer-fast", "flights-questions"):
             try Flights(run).ask()
+        case ("coffer-record", "refs-left"), ("coffer-fast", "refs-left"):
+            try References(run).join()
+        case ("coffer-record", "refs-all"), ("coffer-fast", "refs-all"):
+            try References(run).include()
+        case ("coffer-record", "refs-group"), ("coffer-fast", "refs-group"):
+            try References(run).group()
         case ("coffer-record", let name) where name.hasPrefix("price"),
             ("coffer-fast", let name) where name.hasPrefix("price"):
             try Prices(run).fetch()

@@ -115,6 +115,24 @@ public struct Check {
         bench_check_end_row(&sum)
     }
 
+    /// A row of an integer, a text, more integers and more texts, in this order.
+    public mutating func add(
+        _ integer: Int64, _ name: String, _ more: [Int64] = [], _ texts: [String] = []
+    ) {
+        bench_check_integer(&sum, integer)
+        add(name)
+        for integer in more { bench_check_integer(&sum, integer) }
+        for text in texts { add(text) }
+        bench_check_end_row(&sum)
+    }
+
+    /// A row of integers and a real.
+    public mutating func add(_ integers: [Int64], _ real: Double) {
+        for integer in integers { bench_check_integer(&sum, integer) }
+        bench_check_real(&sum, real)
+        bench_check_end_row(&sum)
+    }
+
     private mutating func add(_ text: String) {
         var text = text
         text.withUTF8 { bench_check_bytes(&sum, $0.baseAddress, Int64($0.count)) }

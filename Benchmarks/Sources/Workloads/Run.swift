@@ -102,6 +102,16 @@ public struct Run: Sendable {
         }
     }
 
+    /// The same of what another workload wrote, or the system itself before.
+    public func samples<T>(
+        _ body: () throws -> T, sameAs check: (T) throws -> Check
+    ) rethrows {
+        for index in 0...repeats {
+            bench_warm(index == 0)
+            try sample(body, sameAs: check)
+        }
+    }
+
     /// Measures writing of items that are made in portions. `body` gets a function that makes the
     /// next ones while the clock is stopped.
     public func portions(
