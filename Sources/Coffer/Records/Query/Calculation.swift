@@ -70,8 +70,8 @@ extension Result where Success == CalculationTerm, Failure == StoreError {
                     hint: "Calculate with a property of numbers.", table: plan.table,
                     column: column.name)
             }
-            // SQLite would take a text or a blob for 0, and divide reals without a fraction, which
-            // columns of other programs hold as integers, as integers.
+            // SQLite takes a text or a blob for 0. It divides 7.0 without a fraction where a column
+            // of another program holds it as an integer.
             let name = plan.qualifiedColumns[position]
             let sql =
                 P.Number.self is any BinaryInteger.Type
