@@ -38,11 +38,11 @@ import Testing
     }
 
     @Test func `lists of every storage class find what is equal, as few values do`() throws {
-        let things = (0..<300).map { index in
-            Thing(
-                id: UUID(), name: index == 0 ? "" : "x\u{0}\(index)é",
-                weight: index == 1 ? .leastNonzeroMagnitude : Double(index) / 3,
-                data: Data(repeating: 7, count: index))
+        let things = (0..<300).map { index -> Thing in
+            let name = index == 0 ? "" : "x\u{0}\(index)é"
+            let weight = index == 1 ? Double.leastNonzeroMagnitude : Double(index) / 3
+            return Thing(
+                id: UUID(), name: name, weight: weight, data: Data(repeating: 7, count: index))
         }
         try fixture.store.write { tx throws in
             try tx.insert(things)
