@@ -29,14 +29,7 @@ struct DateArgument: Sendable {
     ///   of reading the schema.
     func value(of sql: SQL, _ connection: Connection) throws(StoreError) -> Value {
         let value = sql.arguments[index]
-        guard let found = try DateColumns.of(connection).table(table, connection) else {
-            return value
-        }
-        let name = column.asciiLowercased
-        if found.unknown.contains(name) {
-            throw DateOrigin.unknownInView(column).with(table: table)
-        }
-        if found.from2001.contains(name) { return value }
+        guard try connection.countsFrom2001(column, of: table) == false else { return value }
         if let list { return .blob(ValueList.pack(list.map(\.countedFrom1970))) }
         return value.countedFrom1970
     }
@@ -50,8 +43,8 @@ struct DatePair: Sendable {
     /// - Throws: `.mismatch` unless the file says that both columns count from the same moment;
     ///   errors of reading the schema.
     func requireOneCount(on connection: Connection) throws(StoreError) {
-        let first = try countsFrom2001(columns.0, of: tables.0, connection)
-        let second = try countsFrom2001(columns.1, of: tables.1, connection)
+        let first = try connection.countsFrom2001(columns.0, of: tables.0)
+        let second = try connection.countsFrom2001(columns.1, of: tables.1)
         // A missing table has no rows to compare.
         guard let first, let second, first != second else { return }
         throw StoreError(
@@ -60,14 +53,18 @@ struct DatePair: Sendable {
             hint: "Declare both columns alike, REAL_SINCE_2001 or not, or compare in Swift.",
             table: tables.0, column: columns.0)
     }
+}
 
-    /// - Returns: `nil` if there is no such table.
-    private func countsFrom2001(
-        _ column: String, of table: String, _ connection: Connection
+extension Connection {
+    /// Whether the dates of a column count from 2001, as its declared type says; `nil` for a column
+    /// of a table that is missing.
+    ///
+    /// - Throws: `.mismatch` if the column is an expression of a view, which does not tell; errors
+    ///   of reading the schema.
+    fileprivate func countsFrom2001(
+        _ column: String, of table: String
     ) throws(StoreError) -> Bool? {
-        guard let found = try DateColumns.of(connection).table(table, connection) else {
-            return nil
-        }
+        guard let found = try DateColumns.of(self).table(table, self) else { return nil }
         let name = column.asciiLowercased
         if found.unknown.contains(name) {
             throw DateOrigin.unknownInView(column).with(table: table)

@@ -328,13 +328,7 @@ extension Condition {
             var sql = SQL(
                 text: "\(plan.qualifiedColumns[positions.0]) \(sign) "
                     + plan.qualifiedColumns[positions.1])
-            if columns.0.kind == .date, columns.0.encoding == nil {
-                sql.datePairs = [
-                    DatePair(
-                        tables: (plan.table, plan.table),
-                        columns: (columns.0.name, columns.1.name))
-                ]
-            }
+            if let pair = DatePair(plan, positions.0, plan, positions.1) { sql.datePairs = [pair] }
             self.init(sql)
         } catch {
             self.init(SQL(failure: error))

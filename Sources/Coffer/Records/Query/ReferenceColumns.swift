@@ -36,20 +36,28 @@ struct ReferenceColumns: Sendable {
 
     /// The columns of dates that are compared.
     var datePairs: [DatePair] {
-        var pairs: [DatePair] = []
-        for (own, other) in zip(childPositions, parentPositions) {
-            let (column, referred) = (child.columns[own], parent.columns[other])
-            guard column.kind == .date, column.encoding == nil else { continue }
-            pairs.append(
-                DatePair(tables: (child.table, parent.table), columns: (column.name, referred.name))
-            )
-        }
-        return pairs
+        zip(childPositions, parentPositions).compactMap { DatePair(child, $0, parent, $1) }
+    }
+
+    /// SQL that is true where these columns are among those of `rows`.
+    fileprivate func sql(_ columns: String, isIn rows: SQL) -> SQL {
+        var sql: SQL = "(\(SQL(text: columns))) IN (\(rows))"
+        sql.datePairs += datePairs
+        return sql
     }
 
     /// The SQL of the columns that are referred to, separated by commas.
     var parentColumns: String {
         parentPositions.map { parent.qualifiedColumns[$0] }.joined(separator: ", ")
+    }
+}
+
+extension DatePair {
+    /// Two columns by their positions; `nil` unless the file says from when they count.
+    init?(_ plan: RecordPlan, _ position: Int, _ otherPlan: RecordPlan, _ otherPosition: Int) {
+        let (column, other) = (plan.columns[position], otherPlan.columns[otherPosition])
+        guard column.kind == .date, column.encoding == nil else { return nil }
+        self.init(tables: (plan.table, otherPlan.table), columns: (column.name, other.name))
     }
 }
 
@@ -69,9 +77,7 @@ extension Query {
         do throws(StoreError) {
             let reference = try ReferenceColumns(of: paths, to: R.self)
             let rows = select(reference.parentColumns, reference.parent)
-            var sql: SQL = "(\(SQL(text: reference.childColumns))) IN (\(rows))"
-            sql.datePairs += reference.datePairs
-            return Condition(sql)
+            return Condition(reference.sql(reference.childColumns, isIn: rows))
         } catch {
             return Condition(SQL(failure: error))
         }
@@ -101,8 +107,7 @@ extension Condition {
         do throws(StoreError) {
             let reference = try ReferenceColumns(of: paths, to: R.self)
             let rows = children.select(reference.childColumns, reference.child)
-            var sql: SQL = "(\(SQL(text: reference.parentColumns))) IN (\(rows))"
-            sql.datePairs += reference.datePairs
+            var sql = reference.sql(reference.parentColumns, isIn: rows)
             sql.otherTables.append(reference.child)
             return Condition(sql)
         } catch {

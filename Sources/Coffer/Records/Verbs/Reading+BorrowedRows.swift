@@ -66,8 +66,7 @@ extension Reading where Self: ~Copyable {
                 try body(BorrowedRow(first), BorrowedRow(second))
             }
         } catch {
-            guard try RecordSchema(parents.plan, connection).kind() != .nothing else { throw error }
-            throw try parents.explain(error, connection)
+            throw try parents.explain(joined: error, connection)
         }
         if let failure { throw failure }
     }

@@ -92,13 +92,21 @@ final class JoinedTables {
         return (decoder, presence)
     }
 
-    /// The error, explained by the first table that it concerns. A missing table is none of them,
-    /// because it has no rows.
+    /// The error, explained by the first table that it concerns.
     func explain(_ error: StoreError, _ connection: Connection) throws(StoreError) -> StoreError {
         var error = error
-        for table in tables where try RecordSchema(table.plan, connection).kind() != .nothing {
-            error = try table.explain(error, connection)
-        }
+        for table in tables { error = try table.explain(joined: error, connection) }
         return error
+    }
+}
+
+extension RecordTable {
+    /// An error of a join with this table, explained. A missing table explains none, because it
+    /// only has no rows.
+    func explain(
+        joined error: StoreError, _ connection: Connection
+    ) throws(StoreError) -> StoreError {
+        guard try RecordSchema(plan, connection).kind() != .nothing else { return error }
+        return try explain(error, connection)
     }
 }

@@ -85,17 +85,16 @@ extension NestedQuery {
     ) throws(StoreError) -> (rows: [(R, repeat each Children)], numbers: [Int]) {
         var references: [ReferenceColumns] = []
         repeat references.append(try (each levels).reference.get())
-        let noKeys = references.map { ParentKeys($0) }
         let table = try RecordTable.of(R.self, connection)
         let number = table.plan.columns.count
         let sql =
             if let parents { try parents.selectSQL(query, connection) } else {
                 query.selectSQL(table.plan)
             }
-        let none: ([R], [Int], [ParentKeys]) = ([], [], noKeys)
+        let none: ([R], [Int], [ParentKeys]) = ([], [], [])
         let found = try table.read(sql, connection, ifMissing: none) {
             statement throws(StoreError) in
-            var (_, numbers, keys) = none
+            var (numbers, keys): ([Int], _) = ([], references.map { ParentKeys($0) })
             let records = try table.decoder.all(R.self, statement) { () throws(StoreError) in
                 for level in keys.indices { try keys[level].append(statement) }
                 if parents != nil { numbers.append(try statement.column(number, as: Int.self)) }
