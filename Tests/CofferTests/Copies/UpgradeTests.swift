@@ -44,7 +44,7 @@ import Testing
 
     @Test func `a passphrase opens an older file and is the key of the new one`() throws {
         let raw = try RawConnection(old)
-        sqlite3_key_v2(raw.db, "main", "open sesame", 11)
+        #expect(raw.setKey("open sesame") == SQLITE_OK)
         for pragma in OlderVersion.two.pragmas { raw.run(pragma) }
         try #require(raw.run("CREATE TABLE t(v); INSERT INTO t VALUES (42)") == SQLITE_OK)
         try Store.upgrade(

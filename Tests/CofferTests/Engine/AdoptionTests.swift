@@ -122,8 +122,7 @@ import Testing
 
     /// Attaches a file as the owner of the handle does.
     private func attach(_ path: String, as name: String) throws {
-        let key = RawConnection.keyText(7)
-        try #require(host.run("ATTACH '\(path)' AS \(name) KEY \"\(key)\"") == SQLITE_OK)
+        try #require(host.attach(path, as: name, key: 7) == SQLITE_OK)
     }
 
     @Test func `a connection detaches at its end what it attached, and nothing else`() throws {

@@ -16,7 +16,7 @@ import Testing
     private func make(_ version: OlderVersion) throws {
         let raw = try RawConnection(path)
         // The key is a passphrase, because 2.x and 3.x are the same with a raw key.
-        sqlite3_key_v2(raw.db, "main", "open sesame", 11)
+        #expect(raw.setKey("open sesame") == SQLITE_OK)
         for pragma in version.pragmas { raw.run(pragma) }
         try #require(raw.run("CREATE TABLE t(v); INSERT INTO t VALUES (zeroblob(9000))") == 0)
     }

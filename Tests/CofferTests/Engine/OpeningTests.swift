@@ -46,7 +46,7 @@ import Workload
         profile: CipherProfile
     ) throws {
         let raw = try RawConnection(path)
-        sqlite3_key_v2(raw.db, "main", "open sesame", 11)
+        #expect(raw.setKey("open sesame") == SQLITE_OK)
         raw.run("PRAGMA cipher_page_size = \(profile.pageByteCount)")
         raw.run("PRAGMA kdf_iter = \(profile.roundCount)")
         if profile != .sqlcipher4 {
@@ -68,7 +68,7 @@ import Workload
         try connection.execute("INSERT INTO t VALUES (42)")
         connection.close()
         let raw = try RawConnection(path)
-        sqlite3_key_v2(raw.db, "main", "open sesame", 11)
+        #expect(raw.setKey("open sesame") == SQLITE_OK)
         if try Engine.capabilities.cipherMajorVersion >= 4 {
             raw.run("PRAGMA cipher_compatibility = 3")
         }

@@ -130,7 +130,7 @@ import Testing
     {
         do {
             let raw = try RawConnection(path)
-            sqlite3_key_v2(raw.db, "main", "open sesame", 11)
+            #expect(raw.setKey("open sesame") == SQLITE_OK)
             let settings = [
                 "cipher_page_size = 1024", "kdf_iter = 5000",
                 "cipher_hmac_algorithm = HMAC_SHA1", "cipher_kdf_algorithm = PBKDF2_HMAC_SHA1",

@@ -1,6 +1,8 @@
 import CSQLCipher
 import Testing
 
+@testable import Coffer
+
 /// SQLCipher's C API without any layer around it, as other wrappers use it.
 final class RawConnection {
     let db: OpaquePointer
@@ -11,8 +13,7 @@ final class RawConnection {
         try #require(code == SQLITE_OK)
         db = try #require(opened)
         if let key {
-            let text = Self.keyText(key)
-            try #require(sqlite3_key_v2(db, "main", text, Int32(text.utf8.count)) == SQLITE_OK)
+            try #require(setKey(Self.keyText(key)) == SQLITE_OK)
         }
         for pragma in pragmas { run(pragma) }
     }
@@ -44,6 +45,21 @@ final class RawConnection {
             sqlite3_step(statement) == SQLITE_ROW
         else { return nil }
         return sqlite3_column_text(statement, 0).map { String(cString: $0) }
+    }
+
+    /// Gives the main file its key, a passphrase or the text of a raw key. The process-wide
+    /// defaults apply to it, so another test must not change them meanwhile.
+    func setKey(_ text: String) -> Int32 {
+        Coffer.Attachment.defaults.withLock { _ in
+            sqlite3_key_v2(db, "main", text, Int32(text.utf8.count))
+        }
+    }
+
+    /// Attaches a file by SQLCipher itself, with the process-wide defaults too.
+    func attach(_ path: String, as name: String, key: UInt8) -> Int32 {
+        Coffer.Attachment.defaults.withLock { _ in
+            run("ATTACH '\(path)' AS \(name) KEY \"\(Self.keyText(key))\"")
+        }
     }
 
     static func keyText(_ key: UInt8) -> String {

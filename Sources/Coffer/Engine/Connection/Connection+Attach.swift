@@ -22,6 +22,10 @@ extension Connection {
     ///   `.damaged` and other errors of `setKey(_:)`; `.sql` for an empty name or one with NUL;
     ///   `.misuse` for a name in use, for a file that this connection already has, inside a
     ///   transaction, and while a statement has a current row. The file is then not attached.
+    /// - Warning: A file whose page size or rounds differ from the engine's defaults needs other
+    ///   `cipher_default_*` settings until ATTACH is done. They belong to the process. If another
+    ///   library of the process gives a file its key by SQLCipher itself at that moment, it gets
+    ///   these settings. Attach when no such library opens files.
     /// - Note: The corresponding SQL is `ATTACH`, with the key as a bound value.
     public func attach(_ path: String, as name: String, key: borrowing StoreKey) throws {
         let handle = try requireNoTransaction()
@@ -130,7 +134,7 @@ struct Attachment {
     let profile: CipherProfile
 
     /// Only one thread at a time may change the defaults, because they belong to the process.
-    private static let defaults = Mutex(())
+    static let defaults = Mutex(())
 
     func attach(to handle: Handle, key: borrowing RawKey) throws(StoreError) {
         let settings = try self.settings()
@@ -140,13 +144,16 @@ struct Attachment {
         sqlite3_limit(handle.db, SQLITE_LIMIT_ATTACHED, max(limit, count + 2))
         let code = try Self.defaults.withLock { _ throws(StoreError) -> Int32 in
             var old: [(String, String)] = []
-            for (setting, _) in settings {
-                old.append((setting, try handle.firstText("PRAGMA \(setting)") ?? ""))
+            for (setting, value) in settings {
+                let current = try handle.firstText("PRAGMA \(setting)") ?? ""
+                if current != value { old.append((setting, current)) }
             }
             defer {
                 for (setting, value) in old { try? handle.run("PRAGMA \(setting) = \(value)") }
             }
-            for (setting, value) in settings { try handle.run("PRAGMA \(setting) = \(value)") }
+            for (setting, value) in settings where old.contains(where: { $0.0 == setting }) {
+                try handle.run("PRAGMA \(setting) = \(value)")
+            }
             return run(on: handle, key)
         }
         guard code == SQLITE_OK else { throw handle.error(code) }
