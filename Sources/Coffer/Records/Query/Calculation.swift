@@ -54,6 +54,42 @@ struct CalculationTerm: Sendable {
     let positions: Set<Int>
 }
 
+extension CalculationTerm {
+    /// The engine's error where `sql(fitting:orNil:)` refuses a result.
+    static let refusal = "integer overflow"
+
+    /// SQL of the result that fails where the result does not fit a type of property.
+    ///
+    /// - Parameter orNil: Whether NULL fits.
+    func sql<Number: NumericProperty>(fitting type: Number.Type, orNil: Bool) -> SQL {
+        let fits: SQL
+        if let integer = type as? any FixedWidthInteger.Type {
+            let (least, greatest) = integer.bounds
+            // An integer result beyond 64 bits is a real one.
+            fits = "typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(least) AND \(greatest)"
+        } else if type == Float.self {
+            let greatest = Double(Float.greatestFiniteMagnitude)
+            fits = "typeof(\(sql)) = 'real' AND \(sql) BETWEEN \(-greatest) AND \(greatest)"
+        } else {
+            fits = "typeof(\(sql)) = 'real'"
+        }
+        let isNull: SQL = orNil ? "WHEN \(sql) IS NULL THEN NULL " : ""
+        // The least integer has no absolute value. A row's value is part of the expression, as
+        // SQLite computes constants before it looks at a row.
+        return """
+            CASE \(isNull)WHEN \(fits) THEN \(sql) \
+            ELSE abs(-9223372036854775807 - 1 + 0 * (\(sql) IS NULL)) END
+            """
+    }
+}
+
+extension FixedWidthInteger {
+    /// The least and the greatest value that SQLite can hold.
+    fileprivate static var bounds: (Int64, Int64) {
+        (Int64(clamping: min), Int64(clamping: max))
+    }
+}
+
 extension Result where Success == CalculationTerm, Failure == StoreError {
     /// A property.
     static func column<R: Record, P: NumericProperty>(

@@ -338,7 +338,7 @@ extension Condition {
 
 extension RecordPlan {
     /// - Throws: `.misuse` for columns whose stored values do not compare as the Swift values do.
-    fileprivate func requireComparable(
+    func requireComparable(
         _ left: Int, _ right: Int, isOrder: Bool
     ) throws(StoreError) {
         for position in [left, right] {
@@ -353,7 +353,7 @@ extension RecordPlan {
                 .misuse,
                 "the columns \(first.name) and \(second.name) store their values in different "
                     + "forms",
-                hint: "Give both properties the same ColumnEncoding, or compare in Swift.",
+                hint: "Give both properties the same ColumnEncoding, or use the values in Swift.",
                 table: table, column: first.name)
         }
     }

@@ -8,6 +8,10 @@
 public struct RecordUpdate<R: Record>: Sendable {
     private let query: Query<R>
     private var assignments: [SQL] = []
+    /// The calculations, for an error.
+    private var calculations: [String] = []
+    /// Whether SQL computes a value, which may fail at any row.
+    private(set) var computes = false
 
     init(_ query: Query<R>) {
         self.query = query
@@ -32,7 +36,70 @@ public struct RecordUpdate<R: Record>: Sendable {
     ///   - sql: An SQL expression; `\( )` binds and never splices. It sees the old values of
     ///     columns.
     public func set<V>(_ path: KeyPath<R, V>, sql: SQL) -> RecordUpdate {
-        adding(path) { _, _ in sql }
+        var update = adding(path) { _, _ in sql }
+        update.computes = true
+        return update
+    }
+
+    /// Also sets a property of these rows to the result of a calculation with their old values.
+    ///
+    /// ```swift
+    /// try tx.update(Note.where(\.id == id).set(\.readCount, to: \.readCount + 1))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: A property of numbers.
+    ///   - calculation: Its new value. If a result does not fit the property, such as a sum beyond
+    ///     64 bits, or `nil` for a property that is not optional, `tx.update(_:)` throws
+    ///     `.mismatch` and changes no row.
+    public func set<P: NumericProperty>(
+        _ path: KeyPath<R, P>, to calculation: Calculation<R, P.Number>
+    ) -> RecordUpdate {
+        var update = adding(path) { plan, position throws(StoreError) in
+            // The property has to be one that holds numbers as numbers.
+            _ = try Result.column(path).get()
+            let result = try calculation.term.get()
+            return result.sql(fitting: P.Number.self, orNil: plan.columns[position].isNullable)
+        }
+        if let plan = try? RecordPlan.of(R.self), let position = try? plan.position(of: path),
+            let name = try? calculation.term.get().name
+        {
+            update.calculations.append("\(plan.columns[position].name) = \(name)")
+        }
+        update.computes = true
+        return update
+    }
+
+    /// Also sets a property of these rows to the old value of another one.
+    ///
+    /// ```swift
+    /// try tx.update(Download.where(\.isDone == true).set(\.bytesDone, to: \.bytesTotal))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - path: The property that is set.
+    ///   - source: A property of the same type, stored in the same form: see ``ColumnEncoding``.
+    public func set<V: Encodable>(_ path: KeyPath<R, V>, to source: KeyPath<R, V>) -> RecordUpdate {
+        setting(path, to: source)
+    }
+
+    /// Also sets an optional property of these rows to the old value of another one.
+    public func set<V: Encodable>(
+        _ path: KeyPath<R, V?>, to source: KeyPath<R, V>
+    ) -> RecordUpdate {
+        setting(path, to: source)
+    }
+
+    private func setting(
+        _ path: PartialKeyPath<R>, to source: PartialKeyPath<R>
+    ) -> RecordUpdate {
+        adding(path) { plan, position throws(StoreError) in
+            let other = try plan.position(of: source)
+            try plan.requireComparable(position, other, isOrder: false)
+            var sql = SQL(text: plan.qualifiedColumns[other])
+            if let pair = DatePair(plan, position, plan, other) { sql.datePairs = [pair] }
+            return sql
+        }
     }
 
     private func adding(
@@ -51,6 +118,19 @@ public struct RecordUpdate<R: Record>: Sendable {
         return update
     }
 
+    /// An error of the engine, explained if it is the one of a result that does not fit.
+    func explain(_ error: StoreError) -> StoreError {
+        guard error.code == .sql, !calculations.isEmpty,
+            error.message.contains(CalculationTerm.refusal)
+        else { return error }
+        return StoreError(
+            .mismatch,
+            "a calculated value does not fit its property: "
+                + calculations.joined(separator: ", "),
+            hint: "Exclude such rows by a condition, or make the property optional or wider.",
+            table: error.table)
+    }
+
     func sql(_ table: RecordTable, _ connection: Connection) throws(StoreError) -> SQL {
         var sql = SQL(text: "UPDATE \(table.plan.quotedTable) SET ")
         for (index, assignment) in assignments.enumerated() {
@@ -67,6 +147,33 @@ extension Query {
     /// it.
     public func set<V: Encodable>(_ path: KeyPath<R, V>, to value: V) -> RecordUpdate<R> {
         RecordUpdate(self).set(path, to: value)
+    }
+
+    /// An update that sets a property of these rows to the result of a calculation. Nothing is
+    /// changed before `tx.update(_:)` runs it.
+    ///
+    /// ```swift
+    /// try tx.update(Item.all.set(\.price, to: \.price * 1.05))
+    /// ```
+    public func set<P: NumericProperty>(
+        _ path: KeyPath<R, P>, to calculation: Calculation<R, P.Number>
+    ) -> RecordUpdate<R> {
+        RecordUpdate(self).set(path, to: calculation)
+    }
+
+    /// An update that sets a property of these rows to the old value of another one. Nothing is
+    /// changed before `tx.update(_:)` runs it.
+    public func set<V: Encodable>(
+        _ path: KeyPath<R, V>, to source: KeyPath<R, V>
+    ) -> RecordUpdate<R> {
+        RecordUpdate(self).set(path, to: source)
+    }
+
+    /// An update that sets an optional property of these rows to the old value of another one.
+    public func set<V: Encodable>(
+        _ path: KeyPath<R, V?>, to source: KeyPath<R, V>
+    ) -> RecordUpdate<R> {
+        RecordUpdate(self).set(path, to: source)
     }
 
     /// An update that sets a property of these rows to the value of an expression of SQL. Nothing

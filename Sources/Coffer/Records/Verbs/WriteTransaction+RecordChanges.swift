@@ -97,13 +97,23 @@ extension WriteTransaction {
     /// ```
     ///
     /// - Returns: The number of matching rows.
-    /// - Throws: As `fetch(_:)`; `StoreError` `.constraint`: then no row is changed.
+    /// - Throws: As `fetch(_:)`; `StoreError` `.constraint`; `.mismatch` for a calculated value
+    ///   that does not fit its property; `.sql` if SQL of your own fails. Then no row is changed.
     @discardableResult
     public func update<R: Record>(_ update: RecordUpdate<R>) throws -> Int {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        return try table.execute(
-            { () throws(StoreError) in try update.sql(table, connection) }, connection)
+        func run() throws(StoreError) -> Int {
+            do throws(StoreError) {
+                return try table.execute(
+                    { () throws(StoreError) in try update.sql(table, connection) }, connection)
+            } catch {
+                throw update.explain(error)
+            }
+        }
+        // SQLite keeps the rows that it changed before an expression failed: only constraints make
+        // it undo a statement.
+        return update.computes ? try connection.savepoint(run) : try run()
     }
 
     /// Updates the row that has the record's values in unique columns, or adds the record if there
