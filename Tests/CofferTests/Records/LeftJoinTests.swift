@@ -279,6 +279,65 @@ import Workload
         #expect(missing?.table == "person" && missing?.column == "born")
     }
 
+    @Test func `a join is counted, tested for rows, and read one row at a time`() throws {
+        let join = Book.order(by: \.id).leftJoining(\.editor, to: Person.all)
+        let strict = Book.order(by: \.id).joining(\.editor, to: Person.where(\.id > 15))
+            .joining(\Person.country, to: Country.all)
+        let none = Book.where(\.id > 99).joining(\.author, to: Person.all)
+        try fixture.store.read { tx throws in
+            let rows = try tx.fetch(strict)
+            #expect(try tx.count(join) == 60)
+            #expect(try tx.count(strict) == rows.count && !rows.isEmpty)
+            #expect(
+                try tx.count(Book.limit(9, offset: 55).leftJoining(\.editor, to: Person.all)) == 5)
+            #expect(try tx.exists(strict) && !tx.exists(none))
+            let first = try tx.first(strict)
+            #expect(first?.0.id == rows[0].0.id && first?.1 == rows[0].1)
+            #expect(first?.2 == rows[0].2)
+            let late = Book.order(by: \.id).limit(3, offset: 7).leftJoining(
+                \.editor, to: Person.all)
+            #expect(try tx.first(late)?.0.id == 8)
+            #expect(try tx.first(Book.limit(0).leftJoining(\.editor, to: Person.all)) == nil)
+            #expect(try tx.first(none) == nil)
+            var ids: [Int] = []
+            try tx.forEach(join) { book, editor in
+                #expect(editor == person(book.editor))
+                ids.append(book.id)
+            }
+            #expect(ids == books.map(\.id))
+        }
+    }
+
+    struct Stopped: Error {}
+
+    @Test func `an error of the body, or a row that cannot be read, ends the loop over a join`()
+        throws
+    {
+        let join = Book.order(by: \.id).leftJoining(\.editor, to: Person.all)
+        #expect(throws: Stopped.self) {
+            try fixture.store.read { tx in
+                try tx.forEach(join) { book, _ in if book.id == 3 { throw Stopped() } }
+            }
+        }
+        let own = StoreError(.notFound, "of the body", table: "book")
+        let thrown = expect(.notFound) {
+            try fixture.store.read { tx in try tx.forEach(join) { _, _ in throw own } }
+        }
+        #expect(thrown?.message == "of the body")
+        try fixture.execute("UPDATE book SET name = x'ff' WHERE id = 4")
+        let error = expect(.mismatch) {
+            try fixture.store.read { tx in
+                try tx.forEach(join) { book, _ in #expect(book.id < 4) }
+            }
+        }
+        #expect(error?.table == "book" && error?.column == "name")
+        try fixture.execute("DROP TABLE book")
+        try fixture.store.read { tx throws in
+            #expect(try tx.count(join) == 0 && !tx.exists(join) && tx.first(join) == nil)
+            try tx.forEach(join) { _, _ in Issue.record("no rows") }
+        }
+    }
+
     @Test func `any join agrees with Swift`() throws {
         var random = SeededGenerator(for: #function)
         for _ in 0..<40 {

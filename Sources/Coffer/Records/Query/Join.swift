@@ -26,10 +26,36 @@ public struct Join<Child: Record, each Row: Sendable>: Sendable {
 
     /// The SELECT of the rows: the columns of each table in their order, then for each LEFT JOIN
     /// whether it has found a row.
-    func selectSQL() throws(StoreError) -> SQL {
+    ///
+    /// - Parameter maximumCount: The number of rows, if it is less than the limit of the join.
+    func selectSQL(first maximumCount: Int = .max) throws(StoreError) -> SQL {
+        let plan = try RecordPlan.of(Child.self)
+        let joined = try joined.get()
+        let columns =
+            plan.selectedColumns + joined.flatMap(\.selectedColumns)
+            + joined.filter(\.isOptional).map(\.presence)
+        return try selectSQL(columns.joined(separator: ", "), first: maximumCount)
+    }
+
+    /// The SELECT of the number of rows.
+    func countSQL() throws(StoreError) -> SQL {
+        "SELECT count(*) FROM (\(try selectSQL("1")))"
+    }
+
+    /// The SELECT of whether there is a row.
+    func existsSQL() throws(StoreError) -> SQL {
+        "SELECT EXISTS (\(try selectSQL("1")))"
+    }
+
+    private func selectSQL(
+        _ columns: String, first maximumCount: Int = .max
+    ) throws(StoreError) -> SQL {
         let plan = try RecordPlan.of(Child.self)
         let joined = try joined.get()
         var rows = children
+        if maximumCount < rows.maximumCount ?? .max {
+            rows = rows.limit(maximumCount, offset: rows.offset)
+        }
         for filter in joined.compactMap(\.filter) { rows = rows.where(Condition(filter)) }
         let order = joined.reversed().flatMap(\.order)
         guard order.isEmpty || !rows.isPage else {
@@ -39,10 +65,7 @@ public struct Join<Child: Record, each Row: Sendable>: Sendable {
                 hint: "Leave the order of the joined query out.", table: plan.table)
         }
         rows.order = order + rows.order
-        let columns =
-            plan.selectedColumns + joined.flatMap(\.selectedColumns)
-            + joined.filter(\.isOptional).map(\.presence)
-        var sql = SQL(text: "SELECT \(columns.joined(separator: ", ")) FROM \(plan.quotedTable)")
+        var sql = SQL(text: "SELECT \(columns) FROM \(plan.quotedTable)")
         for table in joined { sql.append(table.clause) }
         return sql.appending(rows.clauses)
     }

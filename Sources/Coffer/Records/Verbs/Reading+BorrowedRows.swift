@@ -30,7 +30,7 @@ extension Reading where Self: ~Copyable {
         let reader = try RowReader(table, connection, columns: table.positions(of: paths))
         let sql = query.select(reader.selectedColumns, table.plan)
         let row = BorrowedRow<R>(reader.source)
-        let failure = try table.forEachRow(sql, [reader], connection) { try body(row) }
+        let failure = try table.forEachRow(sql, [reader], connection) { _ in try body(row) }
         if let failure { throw failure }
     }
 
@@ -62,7 +62,7 @@ extension Reading where Self: ~Copyable {
         let (first, second) = (child.source, parent.source)
         let failure: (any Error)?
         do throws(StoreError) {
-            failure = try children.forEachRow(sql, [child, parent], connection) {
+            failure = try children.forEachRow(sql, [child, parent], connection) { _ in
                 try body(BorrowedRow(first), BorrowedRow(second))
             }
         } catch {
@@ -91,8 +91,9 @@ extension RecordTable {
     /// - Returns: The error that `body` has thrown, which ended the loop. It is not a failure of
     ///   the table, so nothing may explain it as one.
     /// - Throws: Errors of the query.
-    fileprivate func forEachRow(
-        _ sql: SQL, _ readers: [RowReader], _ connection: Connection, _ body: () throws -> Void
+    func forEachRow(
+        _ sql: SQL, _ readers: [RowReader], _ connection: Connection,
+        _ body: (Statement) throws -> Void
     ) throws(StoreError) -> (any Error)? {
         var failure: (any Error)?
         try read(sql, connection, ifMissing: ()) { statement throws(StoreError) in
@@ -102,7 +103,7 @@ extension RecordTable {
                 if let failure = statement.handle.probeFailure() { throw failure }
                 statement.beginLending()
                 defer { statement.endLending() }
-                do { try body() } catch { failure = error }
+                do { try body(statement) } catch { failure = error }
                 // SQLite goes on with the rows after it has rolled the transaction back.
                 guard failure != nil || statement.handle.isInTransaction else {
                     throw Connection.rolledBack(cause: nil)

@@ -12,16 +12,158 @@ extension Reading where Self: ~Copyable {
     public func fetch<Child: Record, each Row: Sendable>(
         _ join: Join<Child, repeat each Row>
     ) throws -> [(Child, repeat each Row)] {
-        let connection = try connection()
-        let sql = try join.selectSQL()
-        let children = try RecordTable.of(Child.self, connection)
-        let tables = JoinedTables(of: try join.tables(), after: children.plan)
-        let readers = (repeat try (each join.readers).begin(tables, connection))
-        do throws(StoreError) {
-            return try children.rows(sql, connection) { statement throws(StoreError) in
-                let child = try children.decoder.current(Child.self, statement)
-                return (child, repeat try (each readers)(statement))
+        let reading = try JoinReading(join, connection())
+        return try reading.explaining { () throws(StoreError) in
+            try reading.children.rows(join.selectSQL(), reading.connection) {
+                statement throws(StoreError) in try reading.row(statement)
             }
+        }
+    }
+
+    /// The first row of a join, `nil` if there is none.
+    ///
+    /// ```swift
+    /// let join = Article.order(by: \.created, .descending).joining(\.author, to: Author.all)
+    /// if let (article, author) = try tx.first(join) { … }
+    /// ```
+    ///
+    /// - Throws: As `fetch(_:)` of a join.
+    public func first<Child: Record, each Row: Sendable>(
+        _ join: Join<Child, repeat each Row>
+    ) throws -> (Child, repeat each Row)? {
+        let reading = try JoinReading(join, connection())
+        return try reading.explaining { () throws(StoreError) in
+            try reading.children.rows(join.selectSQL(first: 1), reading.connection) {
+                statement throws(StoreError) in try reading.row(statement)
+            }
+        }.first
+    }
+
+    /// Calls `body` with each row of a join of two types.
+    ///
+    /// ```swift
+    /// try tx.forEach(Article.all.leftJoining(\.editor, to: Author.all)) { article, editor in
+    ///     try writer.write(article, editor)
+    /// }
+    /// ```
+    ///
+    /// Each row is authenticated before `body` gets it. An error from `body` ends the loop. If
+    /// `body` changes rows of one of the tables, the loop may see them again, even indefinitely:
+    /// fetch the rows first. There is a loop for joins of up to four types.
+    ///
+    /// - Throws: As `fetch(_:)` of a join; any error from `body`.
+    /// - Complexity: O(1) memory.
+    public func forEach<Child: Record, Second: Sendable>(
+        _ join: Join<Child, Second>, _ body: (Child, Second) throws -> Void
+    ) throws {
+        let reading = try JoinReading(join, connection())
+        try reading.forEach(
+            try join.selectSQL(),
+            { statement throws(StoreError) in try reading.row(statement) },
+            { try body($0.0, $0.1) })
+    }
+
+    /// Calls `body` with each row of a join of three types.
+    ///
+    /// - Throws: As `forEach(_:_:)` of a join of two types.
+    /// - Complexity: O(1) memory.
+    public func forEach<Child: Record, Second: Sendable, Third: Sendable>(
+        _ join: Join<Child, Second, Third>, _ body: (Child, Second, Third) throws -> Void
+    ) throws {
+        let reading = try JoinReading(join, connection())
+        try reading.forEach(
+            try join.selectSQL(),
+            { statement throws(StoreError) in try reading.row(statement) },
+            { try body($0.0, $0.1, $0.2) })
+    }
+
+    /// Calls `body` with each row of a join of four types.
+    ///
+    /// - Throws: As `forEach(_:_:)` of a join of two types.
+    /// - Complexity: O(1) memory.
+    public func forEach<Child: Record, Second: Sendable, Third: Sendable, Fourth: Sendable>(
+        _ join: Join<Child, Second, Third, Fourth>,
+        _ body: (Child, Second, Third, Fourth) throws -> Void
+    ) throws {
+        let reading = try JoinReading(join, connection())
+        try reading.forEach(
+            try join.selectSQL(),
+            { statement throws(StoreError) in try reading.row(statement) },
+            { try body($0.0, $0.1, $0.2, $0.3) })
+    }
+
+    /// The number of rows of a join.
+    ///
+    /// - Throws: As `fetch(_:)` of a join.
+    /// - Complexity: O(*rows*) time.
+    public func count<Child: Record, each Row: Sendable>(
+        _ join: Join<Child, repeat each Row>
+    ) throws -> Int {
+        let reading = try JoinReading(join, connection())
+        return try reading.explaining { () throws(StoreError) in
+            try reading.children.integer(join.countSQL(), reading.connection)
+        }
+    }
+
+    /// Whether a join has any row.
+    ///
+    /// - Throws: As `fetch(_:)` of a join.
+    public func exists<Child: Record, each Row: Sendable>(
+        _ join: Join<Child, repeat each Row>
+    ) throws -> Bool {
+        let reading = try JoinReading(join, connection())
+        return try reading.explaining { () throws(StoreError) in
+            try reading.children.integer(join.existsSQL(), reading.connection) != 0
+        }
+    }
+}
+
+/// Reads the rows of a join on a connection.
+private struct JoinReading<Child: Record, each Row: Sendable> {
+    let connection: Connection
+    let children: RecordTable
+    private let tables: JoinedTables
+    private let readers: (repeat (Statement) throws(StoreError) -> each Row)
+
+    init(
+        _ join: Join<Child, repeat each Row>, _ connection: Connection
+    ) throws(StoreError) {
+        self.connection = connection
+        children = try RecordTable.of(Child.self, connection)
+        let tables = JoinedTables(of: try join.tables(), after: children.plan)
+        self.tables = tables
+        readers = (repeat try (each join.readers).begin(tables, connection))
+    }
+
+    /// The statement's current row.
+    func row(_ statement: Statement) throws(StoreError) -> (Child, repeat each Row) {
+        let child = try children.decoder.current(Child.self, statement)
+        return (child, repeat try (each readers)(statement))
+    }
+
+    /// Calls `body` with what `make` makes of each row.
+    func forEach<T>(
+        _ sql: SQL, _ make: (Statement) throws(StoreError) -> T, _ body: (T) throws -> Void
+    ) throws {
+        // An error from `body` is not a failure of a table, so nothing may explain it as one.
+        var isReading = true
+        let failure = try explaining { () throws(StoreError) in
+            let failure = try children.forEachRow(sql, [], connection) { statement in
+                isReading = true
+                let row = try make(statement)
+                isReading = false
+                try body(row)
+            }
+            if isReading, let failure = failure as? StoreError { throw failure }
+            return failure
+        }
+        if let failure { throw failure }
+    }
+
+    /// The result of `body`, whose error is explained by the first table that it concerns.
+    func explaining<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+        do throws(StoreError) {
+            return try body()
         } catch {
             throw try tables.explain(error, connection)
         }
