@@ -114,10 +114,10 @@ struct DownloadManager: Sendable {
         }
     }
 
-    /// The downloads that have not arrived. SQL says what key paths cannot say.
+    /// The downloads that have not arrived.
     func incomplete() async throws -> [Download] {
         try await store.read { tx in
-            try tx.fetch(Download.where(.sql("bytesDone < bytesTotal")).order(by: \.created))
+            try tx.fetch(Download.where(\.bytesDone < \.bytesTotal).order(by: \.created))
         }
     }
 }

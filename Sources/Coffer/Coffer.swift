@@ -14,6 +14,7 @@
 //                DateEncoding  Index  Default  Reference  SchemaDifference
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
 //                Calculation  NumericProperty  NestedQuery  Grouping  Aggregation  GroupCondition
+//                FullTextIndex  FullTextPattern  FullTextTokenizer
 //                Lazy  LazyValue  BorrowedRow  PropertyColumn
 // Buckets        Bucket  BucketEntry  BucketCodec  BucketInformation  BucketCache  Setting
 //                BucketKey  PrefixedBucketKey  TextBucketKey  CompositeKey  BucketKeyType

@@ -439,6 +439,11 @@ import Testing
                 shown.append("\(order) \(sum) \(greatest ?? 0)")
             }
         }
+        try store.write { tx in
+            try tx.update(Item.where(\.order == 7).set(\.count, to: \.count + 1))
+            try tx.update(
+                Download.where(\.finished != nil).set(\.bytesDone, to: \.bytesTotal))
+        }
         #expect(shown == ["9 1", "\(Array(1...10))", "0 300 100", "1 250 90"])
     }
 
@@ -518,6 +523,51 @@ import Testing
                 "Engines Grace", "Notes nobody", "11 10", "21 12", "Ada Engines, Notes", "Grace ",
                 "Notes 0", "Engines 1", "Ada 0", "Grace 1", "exists Ada", "exists Grace",
             ])
+    }
+
+    @Test func `Queries: trees`() throws {
+        struct Folder: Record {
+            static var references: [Reference<Self>] { [Reference(\.parent, to: Folder.self)] }
+            var id: Int
+            var name: String
+            var parent: Int?
+        }
+        try store.write { tx in
+            for id in 1...4 {
+                let name = id == 2 ? "Mail" : "f"
+                try tx.insert(Folder(id: id, name: name, parent: id == 1 ? nil : id - 1))
+            }
+        }
+        let id = 4
+        let inside = Folder.where(.isDescendant(of: Folder.where(\.name == "Mail"), by: \.parent))
+        let path = Folder.where(.isAncestor(of: Folder.where(\.id == id), by: \.parent))
+        try store.read { tx throws in
+            #expect(try tx.fetch(inside).map(\.id).sorted() == [3, 4])
+            #expect(try tx.fetch(path).map(\.id).sorted() == [1, 2, 3])
+        }
+    }
+
+    struct Mail: Record {
+        static var fullTextIndex: FullTextIndex<Self>? { FullTextIndex(\.subject, \.body) }
+        var id: Int64?
+        var subject: String
+        var body: String
+    }
+
+    @Test func `Queries: words in texts`() throws {
+        try store.write { tx in
+            try tx.insert(Mail(subject: "Release notes", body: "A Swift database"))
+            try tx.insert(Mail(subject: "Notes", body: "on the release of a database"))
+        }
+        let input = "dat swi"
+        let both = Mail.where(.matching("swift database"))
+        let typing = Mail.where(.matching(.prefixes(of: input)) && \.subject != "")
+        let subjects = Mail.where(.matching(.phrase("release notes"), in: \.subject))
+        try store.read { tx throws in
+            for query in [both, typing, subjects] {
+                #expect(try tx.fetch(query).map(\.id) == [1])
+            }
+        }
     }
 
     @Test func `Queries: references and joins`() throws {

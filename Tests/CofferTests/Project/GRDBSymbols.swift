@@ -25,6 +25,13 @@ private enum GRDBSymbols {
         var title: String
     }
 
+    struct Mail: Record {
+        // `static var fullTextIndex`
+        static var fullTextIndex: FullTextIndex<Self>? { FullTextIndex(\.body) }
+        var id: Int
+        var body: String
+    }
+
     struct Item: Record {
         var id: Int
         var done: Int
@@ -101,6 +108,8 @@ private enum GRDBSymbols {
             _ = try tx.fetch(Article.all.leftJoining(\.author, to: Author.all))
             // `Author.all.including(all: Article.all, by: \.author)`
             _ = try tx.fetch(Author.all.including(all: Article.all, by: \.author))
+            // `Mail.where(.matching("two words"))`
+            _ = try tx.count(Mail.where(.matching("two words")))
             // `Item.where(\.done < \.total)`, `.sum(\.price * \.count)`, `.double(\.count)`
             _ = try tx.count(Item.where(\.done < \.total))
             _ = try tx.aggregate(Item.all, .sum(\.price * \.count))
@@ -132,8 +141,8 @@ private enum GRDBSymbols {
             _ = try tx.upsert(player, conflictingOn: \.name)
             // `tx.update(player, only: \.score)`
             try tx.update(player, only: \.score)
-            // `tx.update(Player.where(…).set(\.score, to: 0))`
-            _ = try tx.update(Player.where(\.score > 3).set(\.score, to: 0))
+            // `tx.update(Player.where(…).set(\.score, to: \.score + 1))`
+            _ = try tx.update(Player.where(\.score > 3).set(\.score, to: \.score + 1))
             // `updateIfPresent`
             _ = try tx.updateIfPresent(player)
             // `SQL/init(text:arguments:)`, `Value`, `String`

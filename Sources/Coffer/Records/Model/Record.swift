@@ -80,6 +80,13 @@ public protocol Record: Codable, Sendable {
     /// ```
     static var defaults: [Default<Self>] { get }
 
+    /// The index of the words in texts of the table, by default none.
+    ///
+    /// ```swift
+    /// static var fullTextIndex: FullTextIndex<Self>? { FullTextIndex(\.title, \.body) }
+    /// ```
+    static var fullTextIndex: FullTextIndex<Self>? { get }
+
     /// Whether the table is WITHOUT ROWID; false by default. Such a table keeps its rows in the
     /// order of the key. It is smaller and faster for short rows with a key that is not an integer.
     /// See <https://www.sqlite.org/withoutrowid.html>.

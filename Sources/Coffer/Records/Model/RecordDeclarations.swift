@@ -128,6 +128,9 @@ extension Record {
     /// No defaults.
     public static var defaults: [Default<Self>] { [] }
 
+    /// No full-text index.
+    public static var fullTextIndex: FullTextIndex<Self>? { nil }
+
     /// False: the table has row ids.
     public static var isWithoutRowID: Bool { false }
 }

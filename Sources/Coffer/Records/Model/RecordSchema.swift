@@ -80,6 +80,7 @@ struct RecordSchema {
         case .view: throw isView
         case .table: try extend()
         }
+        try fullText()?.create()
         for reference in try plan.declaration().references {
             // SQLite rejects inserts and deletes in a table that refers to a missing one.
             let parent = RecordSchema(reference.parent, connection)
@@ -181,8 +182,22 @@ struct RecordSchema {
         switch try kind() {
         case .nothing: []
         case .view: [SchemaDifference(column: nil, expected: "a table", found: "a view")]
-        case .table: try comparison().differences
+        case .table:
+            try comparison().differences + [fullText()?.difference()].compactMap { $0 }
         }
+    }
+
+    private func fullText() throws(StoreError) -> FullTextSchema? {
+        try plan.declaration().fullText.map { FullTextSchema($0, connection) }
+    }
+
+    /// The error if the type declares a full-text index that the file lacks; `nil` otherwise.
+    func missingFullText() throws(StoreError) -> StoreError? {
+        guard let index = try fullText(), try index.isMissing() else { return nil }
+        return StoreError(
+            .mismatch, "the file has no full-text index of \(plan.typeName) yet",
+            hint: "Call tx.create(\(plan.typeName).self) in a write, such as a migration.",
+            table: plan.table)
     }
 
     private func comparison() throws(StoreError) -> SchemaComparison {

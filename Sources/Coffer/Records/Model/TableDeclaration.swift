@@ -22,6 +22,7 @@ struct TableDeclaration: Sendable {
     private(set) var references: [ResolvedReference] = []
     /// Keyed by the column's position; never NULL.
     private(set) var defaults: [Int: Value] = [:]
+    private(set) var fullText: ResolvedFullText?
 
     init<R: Record>(_ type: R.Type, _ plan: RecordPlan) throws(StoreError) {
         indexes = try Self.indexes(of: type, plan)
@@ -34,6 +35,9 @@ struct TableDeclaration: Sendable {
             let isOfOtherCount = found.isDate && !plan.columns[position].countsFrom2001IfNew
             let value = isOfOtherCount ? found.value.countedFrom1970 : found.value
             if value != .null { defaults[position] = value }
+        }
+        fullText = try R.fullTextIndex.map { index throws(StoreError) in
+            try ResolvedFullText(index, plan)
         }
     }
 

@@ -535,6 +535,7 @@ final class RecordTable {
         let kind = try schema.kind()
         if kind == .nothing { return notFound }
         if let missing = try schema.missingColumn() { return missing }
+        if let missing = try schema.missingFullText() { return missing }
         return isWriting && kind == .view ? schema.isView : error.with(table: plan.table)
     }
 
