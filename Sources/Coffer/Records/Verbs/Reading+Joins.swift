@@ -146,16 +146,8 @@ private struct JoinReading<Child: Record, each Row: Sendable> {
         _ sql: SQL, _ make: (Statement) throws(StoreError) -> T, _ body: (T) throws -> Void
     ) throws {
         // An error from `body` is not a failure of a table, so nothing may explain it as one.
-        var isReading = true
         let failure = try explaining { () throws(StoreError) in
-            let failure = try children.forEachRow(sql, [], connection) { statement in
-                isReading = true
-                let row = try make(statement)
-                isReading = false
-                try body(row)
-            }
-            if isReading, let failure = failure as? StoreError { throw failure }
-            return failure
+            try children.forEachRow(sql, [], connection) { try body(make($0)) }
         }
         if let failure { throw failure }
     }
