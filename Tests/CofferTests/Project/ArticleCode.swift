@@ -418,6 +418,11 @@ import Testing
             var price: Int
             var count: Int
         }
+        struct Account: Record {
+            var id: Int
+            var balance: Int
+        }
+        struct Uncovered: Error {}
         try store.write { tx in
             for id in 1...10 {
                 try tx.insert(
@@ -443,7 +448,18 @@ import Testing
             try tx.update(Item.where(\.order == 7).set(\.count, to: \.count + 1))
             try tx.update(
                 Download.where(\.finished != nil).set(\.bytesDone, to: \.bytesTotal))
+            try tx.insert([Account(id: 1, balance: 50), Account(id: 2, balance: 0)])
         }
+        let amount = 30
+        try store.write { tx in
+            let covered = Account.where(\.id == 1 && \.balance >= amount)
+            guard try tx.update(covered.set(\.balance, to: \.balance - amount)) == 1 else {
+                throw Uncovered()
+            }
+            try tx.update(Account.where(\.id == 2).set(\.balance, to: \.balance + amount))
+        }
+        let balances = try store.read { tx in try tx.fetch(Account.order(by: \.id), \.balance) }
+        #expect(balances == [20, 30])
         #expect(shown == ["9 1", "\(Array(1...10))", "0 300 100", "1 250 90"])
     }
 
@@ -466,6 +482,7 @@ import Testing
             var author: Int
             var editor: Int?
             var title: String
+            var created = Date(timeIntervalSince1970: 0)
         }
         struct Comment: Record {
             static var references: [Reference<Self>] { [Reference(\.article, to: Article.self)] }
@@ -488,7 +505,7 @@ import Testing
         }
         var shown: [String] = []
         func print(_ title: String, _ name: String) { shown.append("\(title) \(name)") }
-        try store.read { tx in
+        try store.read { tx throws in
             let edited = Article.order(by: \.title).leftJoining(\.editor, to: Author.all)
             for (article, editor) in try tx.fetch(edited) {
                 print(article.title, editor?.name ?? "nobody")
@@ -512,6 +529,9 @@ import Testing
                 for (article, comments) in written { print(article.title, "\(comments.count)") }
                 print(author.name, "\(edited.count)")
             }
+            let newest = Article.order(by: \.created, .descending).limit(3, per: \.author)
+            let lists = Author.all.including(all: newest, by: \.author)
+            if isEngine4 { #expect(try tx.fetch(lists).map(\.1.count) == [2, 0]) }
             let writing = Author.where(.exists(Article.where(\.title != ""), by: \.author))
             let silent = Author.where(!.exists(Article.all, by: \.author))
             for query in [writing, silent] {
@@ -528,22 +548,35 @@ import Testing
     @Test func `Queries: trees`() throws {
         struct Folder: Record {
             static var references: [Reference<Self>] { [Reference(\.parent, to: Folder.self)] }
+            static var indexes: [Index<Self>] { [Index(\.parent)] }
             var id: Int
             var name: String
             var parent: Int?
         }
         try store.write { tx in
             for id in 1...4 {
-                let name = id == 2 ? "Mail" : "f"
+                let name = id == 2 ? "Mail" : "f\(id)"
                 try tx.insert(Folder(id: id, name: name, parent: id == 1 ? nil : id - 1))
             }
         }
         let id = 4
-        let inside = Folder.where(.isDescendant(of: Folder.where(\.name == "Mail"), by: \.parent))
-        let path = Folder.where(.isAncestor(of: Folder.where(\.id == id), by: \.parent))
+        let mail = Folder.where(\.name == "Mail")
+        let inside = Folder.where(.isDescendant(of: mail, by: \.parent))
+        let withItself = Folder.where(\.name == "Mail" || .isDescendant(of: mail, by: \.parent))
+        let above = Folder.where(.isAncestor(of: Folder.where(\.id == id), by: \.parent))
         try store.read { tx throws in
             #expect(try tx.fetch(inside).map(\.id).sorted() == [3, 4])
-            #expect(try tx.fetch(path).map(\.id).sorted() == [1, 2, 3])
+            #expect(try tx.fetch(withItself).map(\.id).sorted() == [2, 3, 4])
+            #expect(try tx.fetch(above).map(\.id).sorted() == [1, 2, 3])
+            struct Step: Decodable { var name: String, depth: Int }
+            let path = try tx.rows(
+                """
+                WITH RECURSIVE path(id, depth) AS (
+                    SELECT \(id), 0
+                    UNION ALL SELECT parent, depth + 1 FROM path JOIN folder USING (id)
+                ) SELECT name, depth FROM path JOIN folder USING (id) ORDER BY depth DESC
+                """, as: Step.self)
+            #expect(path.map(\.name) == ["f1", "Mail", "f3", "f4"])
         }
     }
 
@@ -561,12 +594,21 @@ import Testing
         }
         let input = "dat swi"
         let both = Mail.where(.matching("swift database"))
-        let typing = Mail.where(.matching(.prefixes(of: input)) && \.subject != "")
+        let typing = Mail.where(.matching(.prefixes(of: input))).limit(20)
         let subjects = Mail.where(.matching(.phrase("release notes"), in: \.subject))
         try store.read { tx throws in
             for query in [both, typing, subjects] {
                 #expect(try tx.fetch(query).map(\.id) == [1])
             }
+            let input = "database release"
+            let words = try FullTextPattern.allWords(of: input).expression(for: Mail.self)
+            let rows = try tx.rows(
+                """
+                SELECT mail.subject, snippet(mail_text) AS part FROM mail_text
+                JOIN mail ON mail.id = docid WHERE mail_text MATCH \(words)
+                """)
+            let parts = rows.map { String(describing: $0["part"]) }
+            #expect(parts.count == 2 && parts[1].contains("<b>release</b>"))
         }
     }
 

@@ -152,6 +152,100 @@ import Workload
         #expect(try ids(.anyWord(of: "ant bee cat dog eel")) == [])
     }
 
+    @Test func `the index follows a row whose id changes by another name, or a trigger of yours`()
+        throws
+    {
+        try insert([(1, "one", nil), (2, "two", nil)])
+        try fixture.execute("UPDATE mail SET rowid = 9 WHERE id = 1")
+        try fixture.execute("UPDATE mail SET _rowid_ = 1 WHERE id = 2")
+        #expect(try ids("one") == [9] && ids("two") == [1])
+        try fixture.execute(
+            """
+            CREATE TRIGGER low AFTER INSERT ON mail BEGIN
+                UPDATE mail SET title = 'normal' WHERE id = new.id;
+                DELETE FROM mail WHERE id = new.id AND body = 'spam';
+            END
+            """)
+        try insert([(3, "raw", nil), (4, "raw", "spam")])
+        #expect(try ids("normal") == [3] && ids("raw") == [] && ids("spam") == [])
+    }
+
+    @Test func `an index that Coffer has not made is not dropped`() throws {
+        for sql: SQL in [
+            "CREATE VIRTUAL TABLE mail_text USING fts4(title, body)",
+            "CREATE VIRTUAL TABLE mail_text USING fts4(\"title\")", "CREATE TABLE mail_text(a)",
+            "CREATE VIEW mail_text AS SELECT 1 AS a",
+        ] {
+            try fixture.execute(sql)
+            try fixture.store.write { tx throws in
+                _ = expect(.mismatch) { try tx.dropFullTextIndex(of: Mail.self) }
+                _ = expect(.mismatch) { try tx.create(Mail.self) }
+                #expect(
+                    try tx.rows("SELECT 1 FROM sqlite_master WHERE name = 'mail_text'").count == 1)
+            }
+            let kind = sql.text.contains("VIEW") ? "VIEW" : "TABLE"
+            try fixture.execute("DROP \(SQL(text: kind)) mail_text")
+        }
+        try fixture.execute("CREATE TABLE other(a)")
+        try fixture.execute(
+            "CREATE TRIGGER mail_text_insert AFTER INSERT ON other BEGIN SELECT 'mail_text'; END")
+        _ = expect(.mismatch) {
+            try fixture.store.write { tx in try tx.dropFullTextIndex(of: Mail.self) }
+        }
+        try fixture.execute("DROP TRIGGER mail_text_insert")
+        try fixture.execute("CREATE INDEX mail_text ON other(a)")
+        _ = expect(.mismatch) { try fixture.store.write { tx in try tx.create(Mail.self) } }
+    }
+
+    @Test func `a temporary table of the name is not indexed`() throws {
+        try fixture.store.write { tx in try tx.create(Note.self) }
+        let path = fixture.folder.path("temporary.db")
+        let connection = try Connection(
+            path: path, key: .numbered(3), configuration: .testing())
+        try connection.execute(
+            "CREATE TABLE mail(id INTEGER PRIMARY KEY, number, title, body, isRead)")
+        try connection.execute("CREATE TEMP TABLE mail AS SELECT * FROM main.mail")
+        let index = try #require(try RecordPlan.of(Mail.self).declaration().fullText)
+        _ = expect(.misuse) { try FullTextSchema(index, connection).create() }
+        #expect(try connection.rows("SELECT 1 FROM sqlite_master WHERE name = 'mail_text'").isEmpty)
+    }
+
+    struct Porter: Record {
+        static var fullTextIndex: FullTextIndex<Self>? {
+            FullTextIndex(\.title, tokenizer: .englishStems)
+        }
+        var id: Int
+        var title: String
+    }
+
+    @Test func `words are those of the tokenizer`() throws {
+        try insert([
+            (1, "pizza\u{1F914}", nil), (2, "\u{24B6} hello", nil), (3, "a\u{1F914}b", nil),
+        ])
+        #expect(try ids("pizza\u{1F914}") == [1] && ids("pizza") == [])
+        #expect(try ids("hello \u{24B6}") == [2] && ids("\u{24B6}") == [])
+        try fixture.store.write { tx throws in
+            try tx.insert([Porter(id: 1, title: "__init__ foo_"), Porter(id: 2, title: "init")])
+            for (word, found) in [("__init__", [1]), ("init", [2]), ("foo_", [1]), ("(init)", [2])]
+            {
+                let query = Porter.where(.matching(.allWords(of: word)))
+                #expect(try tx.fetch(query).map(\.id) == found, "\(word)")
+            }
+        }
+    }
+
+    @Test func `a text of many words is found or refused, and a phrase may be long`() throws {
+        let words = (0..<1000).map { "w\($0)" }
+        let text = words.joined(separator: " ")
+        try insert([(1, text, nil), (2, "w1", nil)])
+        #expect(try ids(.allWords(of: text + " " + text)) == [1])
+        #expect(try ids(.anyWord(of: text)) == [1, 2] && ids(.prefixes(of: text)) == [1])
+        #expect(try ids(.phrase(text)) == [1])
+        for pattern: FullTextPattern in [.allWords(of: text + " x"), .anyWord(of: text + " x")] {
+            #expect(expect(.tooBig) { try ids(pattern) }?.hint != nil)
+        }
+    }
+
     @Test func `an insert returns the row id of the row, not of its words`() throws {
         let ids = try fixture.store.write { tx throws in
             let mails = (1...30).map { Mail(number: $0, title: "a b c \($0)", body: nil) }
@@ -211,18 +305,48 @@ import Workload
             try tx.update(Later.where(\.id == 1).set(\.title, to: "walks"))
             #expect(try tx.fetch(Later.where(.matching("walking"))).map(\.id) == [1])
         }
-        // A trigger that is missing would let the index go stale.
+        // A trigger that is missing lets the index go stale.
         try fixture.execute("DROP TRIGGER mail_text_update")
         try fixture.store.write { tx throws in
             #expect(try tx.schemaDifferences(of: Later.self).count == 1)
             _ = expect(.mismatch) { try tx.create(Later.self) }
+            _ = expect(.mismatch) { try tx.count(Later.where(.matching("run"))) }
         }
         try fixture.execute("DROP TABLE mail_text")
         try fixture.execute("CREATE TABLE mail_text(a)")
         try fixture.store.write { tx throws in
             _ = expect(.mismatch) { try tx.dropFullTextIndex(of: Later.self) }
+            _ = expect(.mismatch) { try tx.count(Later.where(!.matching("run"))) }
             #expect(try tx.rows("SELECT * FROM mail_text").isEmpty)
         }
+    }
+
+    @Test func `an index whose table was made again finds nothing until it is made again`() throws {
+        struct Bare: Record {
+            static var table: String { "mail" }
+            var id: Int?
+            var number: Int
+            var title: String
+            var body: String?
+            var isRead = false
+        }
+        try insert([(1, "old", nil)])
+        #expect(try ids("old") == [1])
+        try fixture.execute("ALTER TABLE mail RENAME TO former")
+        #expect(try ids("old") == [])
+        try fixture.execute("DROP TABLE former")
+        try fixture.store.write { tx in
+            try tx.insert(Bare(id: 1, number: 1, title: "new", body: nil))
+        }
+        let stale = expect(.mismatch) { try ids("old") }
+        #expect(stale?.hint?.contains("dropFullTextIndex") == true)
+        try fixture.store.write { tx throws in
+            // A type that declares no index has one of the usual name to drop.
+            try tx.dropFullTextIndex(of: Bare.self)
+            try tx.dropFullTextIndex(of: Bare.self, named: "nothing")
+            try tx.create(Mail.self)
+        }
+        #expect(try ids("old") == [] && ids("new") == [1])
     }
 
     struct UUIDKey: Record {

@@ -90,6 +90,17 @@ extension Connection {
         }
     }
 
+    /// Runs `body` in a savepoint, with typed errors.
+    func undoing<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> T {
+        do {
+            return try savepoint(body)
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw StoreError(.sql, "a part of the transaction failed", cause: error)
+        }
+    }
+
     /// Runs the body of an open transaction, then commits if the MACs of all pages that it read
     /// fit.
     ///

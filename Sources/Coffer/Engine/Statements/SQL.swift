@@ -4,6 +4,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// Something without which some SQL would fail, or find something else than it says.
+protocol SQLRequirement: Sendable {
+    /// Provides it, if the connection can.
+    ///
+    /// - Throws: `.mismatch` if the file does not have it.
+    func require(on connection: Connection) throws(StoreError)
+}
+
 /// SQL text, and its arguments separate from the text.
 ///
 /// Interpolating a value binds it, never splices it: `"… WHERE name = \(name)"` becomes `name = ?`
@@ -32,6 +40,10 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     var datePairs: [DatePair] = []
     /// The tables of other record types that the text names.
     var otherTables: [any NamedTable] = []
+    /// What the text needs of a connection and its file.
+    var requirements: [any SQLRequirement] = []
+    /// Whether an expression may fail at some row, when other rows have changed.
+    var mayFail = false
     /// The first error met while the SQL was made, such as a value that cannot be stored or a
     /// name with two arguments; thrown when the SQL is used.
     var failure: StoreError?
@@ -91,6 +103,8 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         dates += other.dates.map { $0.moved(by: arguments.count) }
         datePairs += other.datePairs
         otherTables += other.otherTables
+        requirements += other.requirements
+        mayFail = mayFail || other.mayFail
         arguments += other.arguments
         bindsPlainDate = bindsPlainDate || other.bindsPlainDate
         failure = failure ?? other.failure
@@ -133,10 +147,13 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
 
     /// The SQL with its dates as the columns of this connection's file hold them.
     ///
-    /// - Throws: `failure`, with the SQL text, if there is one. Errors of reading the schema.
+    /// - Throws: `failure`, with the SQL text, if there is one; the error of a requirement that the
+    ///   file does not meet. Errors of reading the schema.
     @inline(__always)
     func checked(on connection: Connection) throws(StoreError) -> SQL {
-        if failure == nil, dates.isEmpty, datePairs.isEmpty { return self }
+        if failure == nil, dates.isEmpty, datePairs.isEmpty, requirements.isEmpty {
+            return self
+        }
         return try resolved(on: connection)
     }
 
@@ -144,6 +161,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     private func resolved(on connection: Connection) throws(StoreError) -> SQL {
         var sql = try checked()
         for pair in datePairs { try pair.requireOneCount(on: connection) }
+        for requirement in requirements { try requirement.require(on: connection) }
         for date in dates { sql.arguments[date.index] = try date.value(of: sql, connection) }
         // Now they are as the file has them: nothing must convert them again.
         (sql.dates, sql.datePairs) = ([], [])

@@ -6,9 +6,16 @@
 /// let found = try tx.fetch(Note.where(.matching("swift sqlcipher")))
 /// ```
 ///
-/// `create` makes it as a table of SQLite's FTS4 with a copy of the texts, and triggers that follow
-/// every change of a row, by any program. It costs the size of the texts once more, and of the
-/// index. Both are encrypted as all pages are. See <https://www.sqlite.org/fts3.html>.
+/// The index is a table of SQLite's FTS4 with a copy of the texts. Triggers follow every change of
+/// a row, whichever program makes it. `create`, and the first write of a new table, make both. The
+/// file grows by the copy and by the lists of words; all pages are encrypted. See
+/// <https://www.sqlite.org/fts3.html>.
+///
+/// FTS4 sees a text up to its first NUL. It forgets the words of rows that are gone when it merges
+/// parts of the index: `Connection.fullText(.optimize, on:)` merges all.
+///
+/// A row that REPLACE deletes leaves its words in the index until a row gets its row id. No
+/// condition finds them.
 ///
 /// The record's key must be one integer, the row id.
 public struct FullTextIndex<R: Record>: Sendable {
@@ -20,7 +27,7 @@ public struct FullTextIndex<R: Record>: Sendable {
     /// Describes an index of words.
     ///
     /// - Parameters:
-    ///   - paths: Properties that are texts; at least one.
+    ///   - paths: Properties of type `String` or `String?`; at least one.
     ///   - tokenizer: Divides texts into words.
     ///   - prefixLengths: Lengths of prefixes, in characters, that get an index of their own. They
     ///     make a search by a prefix of that length faster, and the index larger.
@@ -39,23 +46,43 @@ public struct FullTextIndex<R: Record>: Sendable {
 public struct FullTextTokenizer: Sendable, Hashable {
     /// The argument `tokenize=` of the table.
     let argument: String
-    /// Whether it takes letters, digits and nothing else for parts of words.
-    let isAlphanumeric: Bool
+    /// Which scalars are parts of words.
+    let words: Words
 
-    /// Words of letters and digits of all scripts. Case does not count, nor do accents.
-    public static let unicode = FullTextTokenizer(argument: "unicode61", isAlphanumeric: true)
+    enum Words: Sendable {
+        /// Letters and numbers of Unicode 6.1, and what later versions have added.
+        case letters
+        /// Letters and digits of ASCII, `_`, and all that is not ASCII.
+        case nearlyAll
+        case unknown
+    }
 
-    /// English words by their stems: `running` finds `run`.
-    public static let englishStems = FullTextTokenizer(argument: "porter", isAlphanumeric: false)
+    /// Words of letters and digits, in all scripts that separate words by spaces or signs. Case
+    /// does not count, nor do accents. A run of Japanese, Chinese or Thai is one word: use
+    /// ``registered(_:)`` there.
+    public static let unicode = FullTextTokenizer(argument: "unicode61", words: .letters)
+
+    /// English words by their stems: `run` and `running` find each other. The case of A to Z does
+    /// not count; accents do. A prefix of a word may miss its stem.
+    public static let englishStems = FullTextTokenizer(argument: "porter", words: .nearlyAll)
 
     /// A tokenizer of your own.
     ///
-    /// - Parameter name: The name under which `Connection.register(tokenizer:named:)` knows it. A
-    ///   program that changes the rows must have registered it, other programs too.
+    /// ```swift
+    /// configuration.prepare = { try $0.register(tokenizer: WordTokenizer(), named: "words") }
+    /// static var fullTextIndex: FullTextIndex<Self>? {
+    ///     FullTextIndex(\.body, tokenizer: .registered("words"))
+    /// }
+    /// ```
+    ///
+    /// A program that has not registered it cannot change the texts of the table: that is
+    /// `.notFound`, or an error of the other program.
+    ///
+    /// - Parameter name: The name under which `Connection.register(tokenizer:named:)` knows it.
     public static func registered(_ name: String) -> FullTextTokenizer {
         let quoted = name.split(separator: "'", omittingEmptySubsequences: false)
             .joined(separator: "''")
-        return FullTextTokenizer(argument: "coffer '\(quoted)'", isAlphanumeric: false)
+        return FullTextTokenizer(argument: "coffer '\(quoted)'", words: .unknown)
     }
 }
 
@@ -107,11 +134,16 @@ struct ResolvedFullText: Sendable {
             throw refuse("has a prefix length out of range", "Use lengths from 1 to 100.")
         }
         (self.plan, self.positions, tokenizer) = (plan, positions, index.tokenizer)
-        (prefixLengths, name) = (index.prefixLengths, index.name ?? "\(plan.table)_text")
+        (prefixLengths, name) = (index.prefixLengths, index.name ?? Self.defaultName(plan))
         guard !plan.columns.contains(where: { $0.name.isSameIdentifier(as: name) }) else {
             throw refuse("has the name of a column, \(name)", "Give it another name.")
         }
     }
+
+    static func defaultName(_ plan: RecordPlan) -> String { "\(plan.table)_text" }
+
+    /// The ends of the names of its triggers.
+    static let triggerSuffixes = ["insert", "update", "delete"]
 
     // MARK: SQL
 
@@ -149,26 +181,30 @@ struct ResolvedFullText: Sendable {
         func delete(_ row: String) -> String {
             "DELETE FROM \(table) WHERE docid = \(row).\(keyColumn)"
         }
-        let values = columns.map { "new.\($0)" }.joined(separator: ", ")
+        // Another trigger may have changed the row since, so its texts are read again.
         let insert =
             "INSERT INTO \(table)(docid, \(columns.joined(separator: ", "))) "
-            + "VALUES (new.\(keyColumn), \(values))"
-        let updated = ([keyColumn] + columns).joined(separator: ", ")
+            + "SELECT \(([keyColumn] + columns).joined(separator: ", ")) FROM \(plan.quotedTable) "
+            + "WHERE \(keyColumn) = new.\(keyColumn)"
+        // A list of columns would not notice the row id under another name.
+        let isChanged = ([keyColumn] + columns).map {
+            "new.\($0) IS NOT old.\($0) COLLATE BINARY"
+        }.joined(separator: " OR ")
         func trigger(
-            _ suffix: String, _ event: String, _ body: String...
-        ) throws(StoreError)
-            -> Part
-        {
+            _ suffix: String, _ event: String, when condition: String = "", _ body: String...
+        ) throws(StoreError) -> Part {
             let name = "\(name)_\(suffix)"
             return Part(
                 name: name,
                 sql: "CREATE TRIGGER \(try name.quotedIdentifier()) AFTER \(event) ON "
-                    + "\(plan.quotedTable) BEGIN \(body.map { $0 + "; " }.joined())END")
+                    + "\(plan.quotedTable) \(condition)BEGIN \(body.map { $0 + "; " }.joined())END")
         }
         return [
-            try trigger("insert", "INSERT", delete("new"), insert),
-            try trigger("update", "UPDATE OF \(updated)", delete("old"), delete("new"), insert),
-            try trigger("delete", "DELETE", delete("old")),
+            try trigger(Self.triggerSuffixes[0], "INSERT", delete("new"), insert),
+            try trigger(
+                Self.triggerSuffixes[1], "UPDATE", when: "WHEN \(isChanged) ", delete("old"),
+                delete("new"), insert),
+            try trigger(Self.triggerSuffixes[2], "DELETE", delete("old")),
         ]
     }
 

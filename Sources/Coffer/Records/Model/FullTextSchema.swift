@@ -21,33 +21,33 @@ struct FullTextSchema {
     func create() throws(StoreError) {
         switch try state() {
         case .same: return
-        case .other:
-            throw StoreError(
-                .mismatch,
-                "the file and \(index.plan.typeName) differ: "
-                    + (try difference()?.description ?? index.description),
-                hint: "Call tx.dropFullTextIndex(of: \(index.plan.typeName).self) in a migration, "
-                    + "and create(_:) makes it again; or drop what has its name.",
-                table: index.plan.table)
+        case .other(let found): throw mismatch(found)
         case .missing:
+            guard try RecordSchema(index.plan, connection).isTableAlone() else {
+                throw StoreError(
+                    .misuse, "a temporary table has the name of the record's table",
+                    hint: "Drop it first.", table: index.plan.table)
+            }
             try run(try index.table().sql)
             try run(try index.fill())
             for trigger in try index.triggers() { try run(trigger.sql) }
         }
     }
 
-    /// Drops the index and its triggers, whatever it is of.
-    func drop() throws(StoreError) {
-        for trigger in try index.triggers() {
-            try run("DROP TRIGGER IF EXISTS \(try trigger.name.quotedIdentifier())")
-        }
-        guard let found = try sql(of: index.name) else { return }
-        guard found.asciiLowercased.hasPrefix("create virtual table") else {
-            throw StoreError(
-                .mismatch, "\(index.name) is not a full-text index",
-                hint: "Give the index another name.", table: index.plan.table)
-        }
-        try run("DROP TABLE \(try index.quotedName())")
+    private func mismatch(_ found: String) -> StoreError {
+        StoreError(
+            .mismatch,
+            "the file and \(index.plan.typeName) differ: expected \(index.description), "
+                + "found \(found)",
+            hint: "Call tx.dropFullTextIndex(of: \(index.plan.typeName).self) in a migration, "
+                + "and create(_:) makes it again; or drop what has its name.",
+            table: index.plan.table)
+    }
+
+    /// - Throws: `.mismatch` if the file has another index than the type declares. It may have
+    ///   none.
+    func requireSame() throws(StoreError) {
+        if case .other(let found) = try state() { throw mismatch(found) }
     }
 
     /// What `create` cannot resolve; `nil` if there is nothing.
@@ -57,13 +57,13 @@ struct FullTextSchema {
     }
 
     /// Whether the file has no object of the index's name.
-    func isMissing() throws(StoreError) -> Bool { try sql(of: index.name) == nil }
+    func isMissing() throws(StoreError) -> Bool { try sql(of: index.name, isTrigger: false) == nil }
 
     private func state() throws(StoreError) -> State {
         let triggers = try index.triggers()
         var found: [String?] = []
-        for trigger in triggers { found.append(try sql(of: trigger.name)) }
-        guard let table = try sql(of: index.name) else {
+        for trigger in triggers { found.append(try sql(of: trigger.name, isTrigger: true)) }
+        guard let table = try sql(of: index.name, isTrigger: false) else {
             let stray = zip(triggers, found).first { $1 != nil }
             return stray.map { .other("a trigger \($0.0.name) without it") } ?? .missing
         }
@@ -75,13 +75,8 @@ struct FullTextSchema {
         return .same
     }
 
-    private func sql(of name: String) throws(StoreError) -> String? {
-        let row = try connection.firstRow(
-            """
-            SELECT coalesce(sql, '') AS sql FROM sqlite_master
-            WHERE type IN ('table', 'view', 'trigger') AND name = \(name) COLLATE NOCASE
-            """, isReadOnly: false)
-        return try row?.read("sql")
+    private func sql(of name: String, isTrigger: Bool) throws(StoreError) -> String? {
+        try connection.fullTextObject(name, isTrigger: isTrigger)?.sql
     }
 
     private func run(_ sql: String) throws(StoreError) {
@@ -90,6 +85,68 @@ struct FullTextSchema {
         } catch {
             throw error.with(table: index.plan.table)
         }
+    }
+}
+
+extension ResolvedFullText: SQLRequirement {
+    /// The indexes of a connection's file that follow their tables.
+    private final class Checked {
+        var names: Set<String> = []
+    }
+
+    /// Refuses a search by an index that does not follow its table, such as one whose triggers went
+    /// with an older table. A missing index or table is left to the search, which fails by itself.
+    func require(on connection: Connection) throws(StoreError) {
+        let id = ObjectIdentifier(Checked.self)
+        let kept = try connection.attachment(id) as? Checked
+        if let kept, kept.names.contains(name) { return }
+        guard try RecordSchema(plan, connection).kind() != .nothing else { return }
+        try FullTextSchema(self, connection).requireSame()
+        let checked = kept ?? Checked()
+        checked.names.insert(name)
+        connection.attach(checked, as: id)
+    }
+}
+
+extension Connection {
+    /// A trigger, or any other object, of this name in the file.
+    fileprivate func fullTextObject(
+        _ name: String, isTrigger: Bool
+    ) throws(StoreError) -> (table: String, sql: String)? {
+        let row = try firstRow(
+            """
+            SELECT tbl_name, coalesce(sql, '') AS sql FROM main.sqlite_master
+            WHERE (type = 'trigger') = \(isTrigger) AND name = \(name) COLLATE NOCASE
+            """, isReadOnly: false)
+        guard let row else { return nil }
+        return (try row.read("tbl_name"), try row.read("sql"))
+    }
+
+    /// Drops an index and its triggers.
+    ///
+    /// - Parameter table: The record's table.
+    /// - Throws: `.mismatch` for an object that Coffer has not made.
+    fileprivate func dropFullText(_ name: String, of table: String) throws(StoreError) {
+        func refuse(_ name: String) -> StoreError {
+            StoreError(
+                .mismatch, "\(name) is not a full-text index that Coffer has made of the table",
+                hint: "Give the index another name, or drop this object with SQL.", table: table)
+        }
+        let quoted = try name.quotedIdentifier()
+        for suffix in ResolvedFullText.triggerSuffixes {
+            let trigger = "\(name)_\(suffix)"
+            guard let found = try fullTextObject(trigger, isTrigger: true) else { continue }
+            guard found.table.isSameIdentifier(as: table), found.sql.contains(quoted) else {
+                throw refuse(trigger)
+            }
+            try perform("DROP TRIGGER main.\(SQL(text: trigger.quotedIdentifier()))")
+        }
+        guard let found = try fullTextObject(name, isTrigger: false) else { return }
+        // Nobody else quotes the first column and names the tokenizer last.
+        guard found.sql.hasPrefix("CREATE VIRTUAL TABLE \(quoted) USING fts4(\""),
+            found.sql.contains("\", tokenize=")
+        else { throw refuse(name) }
+        try perform("DROP TABLE main.\(SQL(text: quoted))")
     }
 }
 
@@ -114,18 +171,30 @@ extension WriteTransaction {
     ///
     /// ```swift
     /// Migration("search in titles too") { tx in
+    ///     struct Note: Record {  // as it was then
+    ///         static var fullTextIndex: FullTextIndex<Self>? { FullTextIndex(\.title, \.body) }
+    ///         …
+    ///     }
     ///     try tx.dropFullTextIndex(of: Note.self)
     ///     try tx.create(Note.self)
     /// }
     /// ```
     ///
-    /// Nothing happens if there is none.
+    /// The type need not declare one any more. Nothing happens if the file has none. Call this
+    /// before you drop or rename the record's table.
     ///
-    /// - Throws: `StoreError` `.misuse` if the type declares no full-text index; `.mismatch` if
-    ///   another object has its name.
-    public func dropFullTextIndex<R: Record>(of type: R.Type) throws {
+    /// - Parameters:
+    ///   - type: The record type.
+    ///   - name: The name of the index; `nil` for the one that the type declares, or would have by
+    ///     default.
+    /// - Throws: `StoreError` `.mismatch` if an object that Coffer has not made has its name.
+    public func dropFullTextIndex<R: Record>(of type: R.Type, named name: String? = nil) throws {
         let connection = try connection()
-        let index = try RecordPlan.of(type).requireFullText()
-        try connection.savepoint { try FullTextSchema(index, connection).drop() }
+        let plan = try RecordPlan.of(type)
+        let declared = try plan.declaration().fullText?.name
+        let name = name ?? declared ?? ResolvedFullText.defaultName(plan)
+        try connection.undoing { () throws(StoreError) in
+            try connection.dropFullText(name, of: plan.table)
+        }
     }
 }

@@ -63,15 +63,8 @@ struct RecordSchema {
     /// Makes the table, or adds the columns and indexes that it lacks. Any other difference is an
     /// error.
     func create() throws(StoreError) {
-        do {
-            // A savepoint undoes a partial change, even if the caller catches the error and goes
-            // on.
-            try connection.savepoint { try createParts() }
-        } catch let error as StoreError {
-            throw error
-        } catch {
-            throw StoreError(.sql, "the table could not be made", table: plan.table, cause: error)
-        }
+        // A savepoint undoes a partial change, even if the caller catches the error and goes on.
+        try connection.undoing(createParts)
     }
 
     private func createParts() throws(StoreError) {
@@ -191,9 +184,11 @@ struct RecordSchema {
         try plan.declaration().fullText.map { FullTextSchema($0, connection) }
     }
 
-    /// The error if the type declares a full-text index that the file lacks; `nil` otherwise.
-    func missingFullText() throws(StoreError) -> StoreError? {
-        guard let index = try fullText(), try index.isMissing() else { return nil }
+    /// The error for a search in a full-text index that the file lacks; `nil` for any other error.
+    func missingFullText(_ error: StoreError) throws(StoreError) -> StoreError? {
+        guard let name = try plan.declaration().fullText?.name,
+            error.message.contains("no such table: \(name)"), try fullText()?.isMissing() == true
+        else { return nil }
         return StoreError(
             .mismatch, "the file has no full-text index of \(plan.typeName) yet",
             hint: "Call tx.create(\(plan.typeName).self) in a write, such as a migration.",

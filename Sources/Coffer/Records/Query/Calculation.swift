@@ -40,7 +40,7 @@ public struct Calculation<R: Record, Number: NumericProperty>: Sendable {
         Calculation(
             term: Result.column(path).map { term in
                 CalculationTerm(
-                    sql: "CAST(\(term.sql) AS REAL)", name: "double(\(term.name))",
+                    parts: { "CAST(\(term.parts($0)) AS REAL)" }, name: "double(\(term.name))",
                     positions: term.positions)
             })
     }
@@ -48,38 +48,43 @@ public struct Calculation<R: Record, Number: NumericProperty>: Sendable {
 
 /// The SQL of a calculation.
 struct CalculationTerm: Sendable {
-    let sql: SQL
+    /// Takes anything but a number for `nil`.
+    var sql: SQL { parts("") }
+    /// Ends with `refusal` at anything but a number.
+    func strict(_ refusal: SQL) -> SQL { parts(" ELSE \(refusal)") }
+    /// Makes the SQL. `otherwise` is for the values of columns that are neither numbers nor NULL.
+    let parts: @Sendable (_ otherwise: SQL) -> SQL
     /// For errors: the names of the columns, and `?` for a value.
     let name: String
     let positions: Set<Int>
 }
 
 extension CalculationTerm {
-    /// The engine's error where `sql(fitting:orNil:)` refuses a result.
-    static let refusal = "integer overflow"
-
-    /// SQL of the result that fails where the result does not fit a type of property.
+    /// SQL of the result for a property, which fails where the result does not fit it.
     ///
-    /// - Parameter orNil: Whether NULL fits.
-    func sql<Number: NumericProperty>(fitting type: Number.Type, orNil: Bool) -> SQL {
+    /// - Parameters:
+    ///   - orNil: Whether NULL fits.
+    ///   - column: The property's column, for the error.
+    func sql<Number: NumericProperty>(
+        fitting type: Number.Type, orNil: Bool, _ column: String
+    ) throws(StoreError) -> SQL {
+        let refusal = RefusedResult.sql(
+            "a calculated value does not fit its property: \(column) = \(name)")
+        let sql = strict(refusal)
         let fits: SQL
         if let integer = type as? any FixedWidthInteger.Type {
             let (least, greatest) = integer.bounds
             // An integer result beyond 64 bits is a real one.
             fits = "typeof(\(sql)) = 'integer' AND \(sql) BETWEEN \(least) AND \(greatest)"
         } else if type == Float.self {
-            let greatest = Double(Float.greatestFiniteMagnitude)
-            fits = "typeof(\(sql)) = 'real' AND \(sql) BETWEEN \(-greatest) AND \(greatest)"
+            throw StoreError(
+                .misuse, "SQLite calculates with 64 bits, and the property has 32",
+                hint: "Make the property a Double, or calculate in Swift.", column: column)
         } else {
             fits = "typeof(\(sql)) = 'real'"
         }
         let isNull: SQL = orNil ? "WHEN \(sql) IS NULL THEN NULL " : ""
-        // The least integer has no absolute value. A row's value is part of the expression, as
-        // SQLite computes constants before it looks at a row.
-        return """
-            CASE \(isNull)WHEN \(fits) THEN \(sql) \
-            ELSE abs(-9223372036854775807 - 1 + 0 * (\(sql) IS NULL)) END
-            """
+        return "CASE \(isNull)WHEN \(fits) THEN \(sql) ELSE \(refusal) END"
     }
 }
 
@@ -109,12 +114,16 @@ extension Result where Success == CalculationTerm, Failure == StoreError {
             // SQLite takes a text or a blob for 0. It divides 7.0 without a fraction where a column
             // of another program holds it as an integer.
             let name = plan.qualifiedColumns[position]
-            let sql =
+            let number =
                 P.Number.self is any BinaryInteger.Type
-                ? "CASE WHEN typeof(\(name)) = 'integer' THEN \(name) END"
-                : "CASE WHEN typeof(\(name)) IN ('integer', 'real') THEN CAST(\(name) AS REAL) END"
+                ? "typeof(\(name)) = 'integer' THEN \(name)"
+                : "typeof(\(name)) IN ('integer', 'real') THEN CAST(\(name) AS REAL)"
             return CalculationTerm(
-                sql: SQL(text: sql), name: column.name, positions: [position])
+                parts: { otherwise in
+                    // NULL needs a case of its own only where anything else fails.
+                    let null = otherwise.text.isEmpty ? "" : " WHEN \(name) IS NULL THEN NULL"
+                    return "CASE WHEN \(SQL(text: number + null))\(otherwise) END"
+                }, name: column.name, positions: [position])
         }
     }
 
@@ -122,7 +131,7 @@ extension Result where Success == CalculationTerm, Failure == StoreError {
     static func value(_ number: some ValueConvertible) -> Result {
         let sql: SQL = "\(number)"
         if let failure = sql.failure { return .failure(failure) }
-        return .success(CalculationTerm(sql: sql, name: "?", positions: []))
+        return .success(CalculationTerm(parts: { _ in sql }, name: "?", positions: []))
     }
 }
 
@@ -134,7 +143,7 @@ extension Calculation {
         term = Result { () throws(StoreError) in
             let (left, right) = (try left.get(), try right.get())
             return CalculationTerm(
-                sql: "(\(left.sql) \(SQL(text: sign)) \(right.sql))",
+                parts: { "(\(left.parts($0)) \(SQL(text: sign)) \(right.parts($0)))" },
                 name: "(\(left.name) \(sign) \(right.name))",
                 positions: left.positions.union(right.positions))
         }

@@ -9,8 +9,8 @@ extension Condition {
     /// Folder.where(.isDescendant(of: Folder.where(\.id == id), by: \.parent))
     /// ```
     ///
-    /// References that lead back to where they began do no harm: SQLite visits each row once. Such
-    /// a row is its own descendant. Declare an index of `paths` (``Record/indexes``).
+    /// References in a circle do no harm: SQLite visits each row once. A row in a circle is its own
+    /// descendant. Declare an index of `paths` (``Record/indexes``).
     ///
     /// - Parameters:
     ///   - roots: The rows at which the trees begin.
@@ -34,7 +34,7 @@ extension Condition {
     /// is above it in a tree.
     ///
     /// ```swift
-    /// // The path from the top to a folder, without the folder itself:
+    /// // All folders above the folder, in no order:
     /// Folder.where(.isAncestor(of: Folder.where(\.id == id), by: \.parent))
     /// ```
     ///

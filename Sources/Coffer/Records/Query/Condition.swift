@@ -26,7 +26,9 @@ public struct Condition<R: Record>: Sendable {
     ///
     /// - Parameter fragment: An SQL expression; `\( )` binds and never splices.
     public static func sql(_ fragment: SQL) -> Condition {
-        Condition("(\(fragment))")
+        var sql: SQL = "(\(fragment))"
+        sql.mayFail = true
+        return Condition(sql)
     }
 
     /// True where both conditions are true.

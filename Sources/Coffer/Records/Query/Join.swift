@@ -39,7 +39,10 @@ public struct Join<Child: Record, each Row: Sendable>: Sendable {
 
     /// The SELECT of the number of rows.
     func countSQL() throws(StoreError) -> SQL {
-        "SELECT count(*) FROM (\(try selectSQL("1")))"
+        guard children.maximumCount == nil else {
+            return "SELECT count(*) FROM (\(try selectSQL("1")))"
+        }
+        return try selectSQL("count(*)", isSorted: false)
     }
 
     /// The SELECT of whether there is a row.
@@ -48,7 +51,7 @@ public struct Join<Child: Record, each Row: Sendable>: Sendable {
     }
 
     private func selectSQL(
-        _ columns: String, first maximumCount: Int = .max
+        _ columns: String, first maximumCount: Int = .max, isSorted: Bool = true
     ) throws(StoreError) -> SQL {
         let plan = try RecordPlan.of(Child.self)
         let joined = try joined.get()
@@ -64,7 +67,7 @@ public struct Join<Child: Record, each Row: Sendable>: Sendable {
                 "the rows come after a record in their own order, and the join has another",
                 hint: "Leave the order of the joined query out.", table: plan.table)
         }
-        rows.order = order + rows.order
+        rows.order = isSorted ? order + rows.order : []
         var sql = SQL(text: "SELECT \(columns) FROM \(plan.quotedTable)")
         for table in joined { sql.append(table.clause) }
         return sql.appending(rows.clauses)

@@ -23,7 +23,7 @@ public enum QueryOrder: Sendable {
 /// A query is a value and runs nothing by itself. The verb that uses it throws its errors, such as
 /// for a key path without a column.
 public struct Query<R: Record>: Sendable {
-    private(set) var condition: Condition<R>?
+    var condition: Condition<R>?
     var order: [OrderTerm] = []
     private(set) var maximumCount: Int?
     var offset = 0

@@ -52,7 +52,7 @@ extension Reading where Self: ~Copyable {
     /// fetch the rows first. There is a loop for joins of up to four types.
     ///
     /// - Throws: As `fetch(_:)` of a join; any error from `body`.
-    /// - Complexity: O(1) memory.
+    /// - Complexity: O(1) memory, or O(*rows*) inside SQLite for an order that no index gives.
     public func forEach<Child: Record, Second: Sendable>(
         _ join: Join<Child, Second>, _ body: (Child, Second) throws -> Void
     ) throws {
@@ -92,7 +92,7 @@ extension Reading where Self: ~Copyable {
             { try body($0.0, $0.1, $0.2, $0.3) })
     }
 
-    /// The number of rows of a join.
+    /// The number of rows of a join, at most its limit.
     ///
     /// - Throws: As `fetch(_:)` of a join.
     /// - Complexity: O(*rows*) time.

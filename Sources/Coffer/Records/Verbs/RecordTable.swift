@@ -328,10 +328,16 @@ final class RecordTable {
         _ sql: () throws(StoreError) -> SQL, _ connection: Connection
     ) throws(StoreError) -> Int {
         do throws(StoreError) {
-            return try query(sql(), connection, isWriting: true) { statement throws(StoreError) in
-                try statement.runToEnd()
-                return Int(coffer_changes(statement.handle.db))
+            let sql = try sql()
+            func run() throws(StoreError) -> Int {
+                try query(sql, connection, isWriting: true) { statement throws(StoreError) in
+                    try statement.runToEnd()
+                    return Int(coffer_changes(statement.handle.db))
+                }
             }
+            // SQLite keeps the rows that it changed before an expression failed: only constraints
+            // make it undo a statement.
+            return sql.mayFail ? try connection.undoing(run) : try run()
         } catch {
             try requireNoTable(after: error, connection)
             return 0
@@ -503,6 +509,15 @@ final class RecordTable {
         isChecked = true
     }
 
+    /// Checks a table that exists, before the first write of values on this connection.
+    func requireWritable(_ connection: Connection) throws(StoreError) {
+        do throws(StoreError) {
+            try ready(connection, isCreating: false)
+        } catch {
+            guard error.code == .notFound, error.table == plan.table else { throw error }
+        }
+    }
+
     // MARK: Failures
 
     /// Makes the table again if it is gone, as after a rollback of the transaction that made it.
@@ -535,7 +550,7 @@ final class RecordTable {
         let kind = try schema.kind()
         if kind == .nothing { return notFound }
         if let missing = try schema.missingColumn() { return missing }
-        if let missing = try schema.missingFullText() { return missing }
+        if let missing = try schema.missingFullText(error) { return missing }
         return isWriting && kind == .view ? schema.isView : error.with(table: plan.table)
     }
 

@@ -8,10 +8,6 @@
 public struct RecordUpdate<R: Record>: Sendable {
     private let query: Query<R>
     private var assignments: [SQL] = []
-    /// The calculations, for an error.
-    private var calculations: [String] = []
-    /// Whether SQL computes a value, which may fail at any row.
-    private(set) var computes = false
 
     init(_ query: Query<R>) {
         self.query = query
@@ -28,17 +24,19 @@ public struct RecordUpdate<R: Record>: Sendable {
     /// Also sets a property of these rows to the value of an expression of SQL.
     ///
     /// ```swift
-    /// try tx.update(Note.where(\.id == id).set(\.readCount, sql: "readCount + \(1)"))
+    /// try tx.update(Note.where(\.id == id).set(\.title, sql: "trim(title)"))
     /// ```
     ///
     /// - Parameters:
     ///   - path: The property.
     ///   - sql: An SQL expression; `\( )` binds and never splices. It sees the old values of
-    ///     columns.
+    ///     columns. Nothing compares its result with the property's type.
     public func set<V>(_ path: KeyPath<R, V>, sql: SQL) -> RecordUpdate {
-        var update = adding(path) { _, _ in sql }
-        update.computes = true
-        return update
+        adding(path) { _, _ in
+            var sql = sql
+            sql.mayFail = true
+            return sql
+        }
     }
 
     /// Also sets a property of these rows to the result of a calculation with their old values.
@@ -49,25 +47,23 @@ public struct RecordUpdate<R: Record>: Sendable {
     ///
     /// - Parameters:
     ///   - path: A property of numbers.
-    ///   - calculation: Its new value. If a result does not fit the property, such as a sum beyond
-    ///     64 bits, or `nil` for a property that is not optional, `tx.update(_:)` throws
-    ///     `.mismatch` and changes no row.
+    ///   - calculation: Its new value. If a result does not fit the property, or a step does not
+    ///     fit 64 bits, `tx.update(_:)` throws `.mismatch` and changes no row. `nil` does not fit a
+    ///     property that is not optional.
     public func set<P: NumericProperty>(
         _ path: KeyPath<R, P>, to calculation: Calculation<R, P.Number>
     ) -> RecordUpdate {
-        var update = adding(path) { plan, position throws(StoreError) in
+        adding(path) { plan, position throws(StoreError) in
             // The property has to be one that holds numbers as numbers.
             _ = try Result.column(path).get()
-            let result = try calculation.term.get()
-            return result.sql(fitting: P.Number.self, orNil: plan.columns[position].isNullable)
+            let column = plan.columns[position]
+            do throws(StoreError) {
+                return try calculation.term.get().sql(
+                    fitting: P.Number.self, orNil: column.isNullable, column.name)
+            } catch {
+                throw error.with(table: plan.table)
+            }
         }
-        if let plan = try? RecordPlan.of(R.self), let position = try? plan.position(of: path),
-            let name = try? calculation.term.get().name
-        {
-            update.calculations.append("\(plan.columns[position].name) = \(name)")
-        }
-        update.computes = true
-        return update
     }
 
     /// Also sets a property of these rows to the old value of another one.
@@ -98,6 +94,8 @@ public struct RecordUpdate<R: Record>: Sendable {
             try plan.requireComparable(position, other, isOrder: false)
             var sql = SQL(text: plan.qualifiedColumns[other])
             if let pair = DatePair(plan, position, plan, other) { sql.datePairs = [pair] }
+            // An index on an expression of the column may fail at the value of some row.
+            sql.mayFail = true
             return sql
         }
     }
@@ -116,19 +114,6 @@ public struct RecordUpdate<R: Record>: Sendable {
             update.assignments.append(SQL(failure: error))
         }
         return update
-    }
-
-    /// An error of the engine, explained if it is the one of a result that does not fit.
-    func explain(_ error: StoreError) -> StoreError {
-        guard error.code == .sql, !calculations.isEmpty,
-            error.message.contains(CalculationTerm.refusal)
-        else { return error }
-        return StoreError(
-            .mismatch,
-            "a calculated value does not fit its property: "
-                + calculations.joined(separator: ", "),
-            hint: "Exclude such rows by a condition, or make the property optional or wider.",
-            table: error.table)
     }
 
     func sql(_ table: RecordTable, _ connection: Connection) throws(StoreError) -> SQL {
@@ -153,7 +138,7 @@ extension Query {
     /// changed before `tx.update(_:)` runs it.
     ///
     /// ```swift
-    /// try tx.update(Item.all.set(\.price, to: \.price * 1.05))
+    /// try tx.update(Item.all.set(\.price, to: \.price * 2))
     /// ```
     public func set<P: NumericProperty>(
         _ path: KeyPath<R, P>, to calculation: Calculation<R, P.Number>

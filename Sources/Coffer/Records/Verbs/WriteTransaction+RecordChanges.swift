@@ -103,17 +103,9 @@ extension WriteTransaction {
     public func update<R: Record>(_ update: RecordUpdate<R>) throws -> Int {
         let connection = try connection()
         let table = try RecordTable.of(R.self, connection)
-        func run() throws(StoreError) -> Int {
-            do throws(StoreError) {
-                return try table.execute(
-                    { () throws(StoreError) in try update.sql(table, connection) }, connection)
-            } catch {
-                throw update.explain(error)
-            }
-        }
-        // SQLite keeps the rows that it changed before an expression failed: only constraints make
-        // it undo a statement.
-        return update.computes ? try connection.savepoint(run) : try run()
+        try table.requireWritable(connection)
+        return try table.execute(
+            { () throws(StoreError) in try update.sql(table, connection) }, connection)
     }
 
     /// Updates the row that has the record's values in unique columns, or adds the record if there

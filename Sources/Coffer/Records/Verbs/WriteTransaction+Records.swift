@@ -1,5 +1,6 @@
 extension WriteTransaction {
-    /// Makes the table of a record type, or adds the columns and indexes that the type has gained.
+    /// Makes the table of a record type, or adds the columns and indexes that the type has gained,
+    /// also its full-text index.
     ///
     /// `insert` makes a missing table too. Call this for an existing table, after the type got an
     /// index, or a property that is optional or has a default (``Record/defaults``). It also makes
@@ -10,7 +11,8 @@ extension WriteTransaction {
     ///   ``Reading/schemaDifferences(of:)``. `.constraint` if two rows have the same values for a
     ///   new unique index. `.misuse` for a type that cannot be reflected; the error names the
     ///   missing declaration. After an error nothing is changed.
-    /// - Complexity: O(1), and O(*rows* log *rows*) for each new index.
+    /// - Complexity: O(1), and O(*rows* log *rows*) for each new index. A new full-text index reads
+    ///   all texts.
     public func create<R: Record>(_ type: R.Type) throws {
         let connection = try connection()
         try RecordTable.of(type, connection).create(connection)
