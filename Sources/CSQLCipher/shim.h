@@ -88,6 +88,18 @@ static inline void coffer_real_text(double value, char *buffer, int byte_count) 
     sqlite3_snprintf(byte_count, buffer, "%!.15g", value);
 }
 
+/// Whether the statement that runs is interrupted. Must be called by a function of that statement:
+/// while none runs, an interrupt is forgotten. The older engine has no call for it, but "compiles"
+/// even a space only if nothing is interrupted.
+static inline bool coffer_is_interrupted(sqlite3 *db) {
+#if SQLITE_VERSION_NUMBER >= 3041000
+    return sqlite3_is_interrupted(db) != 0;
+#else
+    sqlite3_stmt *none = NULL;
+    return sqlite3_prepare_v2(db, " ", -1, &none, NULL) == SQLITE_INTERRUPT;
+#endif
+}
+
 /// The number of rows that the last statement changed; the older engine counts in 32 bits.
 static inline int64_t coffer_changes(sqlite3 *db) {
 #if SQLITE_VERSION_NUMBER >= 3037000

@@ -295,6 +295,7 @@ import Testing
     @Test func `Queries: conditions, order and pages`() throws {
         struct Note: Record {
             var id: Int
+            var title = "x"
             var pinned: Bool
             var created: Date
         }
@@ -303,10 +304,20 @@ import Testing
                 let created = Date(timeIntervalSince1970: Double(id % 3))
                 try tx.insert(Note(id: id, pinned: id % 2 == 0, created: created))
             }
+            try tx.update(Note.where(\.id == 7).set(\.title, to: "Room 101"))
+            try tx.update(Note.where(\.id == 8).set(\.title, to: "URGENT"))
         }
         let recent = Note.where(\.pinned == true).order(by: \.created, .descending).limit(20)
         let notes = try store.read { tx in try tx.fetch(recent) }
         #expect(notes.count == 20)
+        let coded = Note.where(.regexp(\.title, "^[A-Z].*[0-9]{3}$"))
+        let urgent = Note.where(.regexp(\.title, "urgent|asap", isCaseSensitive: false))
+        let numbered = Note.where(.regexp(\.title, #"^\w+ \d+$"#))
+        try store.read { tx throws in
+            #expect(try tx.fetch(numbered).map(\.id) == [7])
+            #expect(try tx.fetch(coded).map(\.id) == [7])
+            #expect(try tx.fetch(urgent).map(\.id) == [8])
+        }
         var shown: [Int] = []
         func show(_ page: [Note]) { shown += page.map(\.id) }
         try store.read { tx in

@@ -60,7 +60,7 @@ private enum GRDBSymbols {
             path: "notes.db", key: .passphrase(text), configuration: configuration)
         // `Store(.memory)`
         _ = try await Store(.memory)
-        // `store.prepareConnections`
+        // `store.prepareConnections`, `registerRegexp()`
         try await store.prepareConnections { connection in try connection.registerRegexp() }
         // `store.rekey(to:)`
         _ = try await store.rekey(to: .passphrase(text))
@@ -114,6 +114,8 @@ private enum GRDBSymbols {
             _ = try tx.count(Item.where(\.done < \.total))
             _ = try tx.aggregate(Item.all, .sum(\.price * \.count))
             _ = try tx.count(Item.where(.double(\.count) > 1.5))
+            // `.regexp(\.title, "^[A-Z]")`
+            _ = try tx.count(Article.where(.regexp(\.title, "^[A-Z]")))
             // `\.title`
             _ = try tx.fetch(Article.order(by: \.title))
             // `tx.prepare("…")`

@@ -14,8 +14,8 @@ public final class InterruptHandle: Sendable {
     /// The address of the open `sqlite3`, 0 while there is none. The mutex keeps others from
     /// closing it while it is used.
     private let address = Mutex<UInt>(0)
-    /// How many bodies must stop that run on the connection; asked by `mustStop`.
-    fileprivate let stopCount = Atomic(0)
+    /// How many bodies must stop that run on the connection.
+    private let stopCount = Atomic(0)
 
     init() {}
 
@@ -38,7 +38,7 @@ public final class InterruptHandle: Sendable {
         guard !handle.isAdopted else { return }
         // Unretained: the handle keeps this object until it has closed.
         sqlite3_progress_handler(
-            handle.db, Self.operationCount, mustStop, Unmanaged.passUnretained(self).toOpaque())
+            handle.db, Self.operationCount, askMustStop, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Ends the statement that runs, and every long one until `endStop()`.
@@ -56,6 +56,9 @@ public final class InterruptHandle: Sendable {
         stopCount.subtract(1, ordering: .relaxed)
     }
 
+    /// Whether a body that runs on the connection must stop.
+    var mustStop: Bool { stopCount.load(ordering: .relaxed) > 0 }
+
     /// SQLite asks after so many of its operations whether to go on: some tenths of a millisecond.
     private static let operationCount: Int32 = 4_096
 
@@ -67,9 +70,9 @@ public final class InterruptHandle: Sendable {
     }
 }
 
-private func mustStop(context: UnsafeMutableRawPointer?) -> Int32 {
+private func askMustStop(context: UnsafeMutableRawPointer?) -> Int32 {
     guard let context else { return 0 }
     return Unmanaged<InterruptHandle>.fromOpaque(context)._withUnsafeGuaranteedRef {
-        $0.stopCount.load(ordering: .relaxed) > 0 ? 1 : 0
+        $0.mustStop ? 1 : 0
     }
 }

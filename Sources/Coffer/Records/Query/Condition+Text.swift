@@ -71,11 +71,75 @@ extension Condition {
     public static func like(_ path: KeyPath<R, String?>, _ pattern: String) -> Condition {
         Condition(path) { $0.like(pattern) }
     }
+
+    /// True where a regular expression matches somewhere in the text; false for NULL.
+    ///
+    /// ```swift
+    /// Note.where(.regexp(\.title, "^[A-Z].*[0-9]{3}$"))
+    /// ```
+    ///
+    /// - `.` is every scalar but a newline; `[abc]`, `[a-z]` and `[^a]` are classes.
+    /// - `\d` is `[0-9]`, `\w` is `[0-9A-Za-z_]`, `\s` is `[ \t\n\v\f\r]`; `\D`, `\W` and `\S` are
+    ///   all others. `\` before a sign is the sign.
+    /// - `*`, `+`, `?`, `{2}`, `{2,}` and `{2,5}` repeat what is before them; `|` separates
+    ///   alternatives; `( )` and `(?: )` group.
+    /// - `^` is the beginning of the text and `$` its end, also if it has several lines.
+    ///
+    /// Write a pattern with `\` as `#"\d+"#`. There are no back-references, no groups that look
+    /// around, and no lazy quantifiers. So no pattern takes more than linear time. A deadline, an
+    /// interruption or a cancelled task also ends a match within a row.
+    ///
+    /// The pattern matches scalars: `e` with a combining accent is two. A blob in a column of
+    /// another program does not match, and a number matches as the text that SQLite makes of it.
+    /// No match reaches across a byte that is not UTF-8.
+    ///
+    /// The verb that uses the condition throws, before the statement runs, `.misuse` for a pattern
+    /// that is not in this syntax, with the place in it. It throws `.tooBig` for a pattern of more
+    /// than 65,536 bytes, or of more than 10,000 states with its repetitions written out.
+    ///
+    /// - Parameters:
+    ///   - path: The property.
+    ///   - pattern: The regular expression. It is compiled once for each run of the statement.
+    ///   - isCaseSensitive: Whether the case of A to Z matters. `(?i)` at the beginning of the
+    ///     pattern says `false`, too.
+    /// - Complexity: O(*bytes of the text* × *states*) for each row, and mostly O(*bytes*); no
+    ///   index is used.
+    /// - Note: The corresponding SQL is `REGEXP`, see ``Connection/registerRegexp()``.
+    public static func regexp(
+        _ path: KeyPath<R, String>, _ pattern: String, isCaseSensitive: Bool = true
+    ) -> Condition {
+        Condition(path) { column throws(StoreError) in
+            try column.regexp(pattern, isCaseSensitive)
+        }
+    }
+
+    /// True where a regular expression matches somewhere in the text; false for NULL.
+    public static func regexp(
+        _ path: KeyPath<R, String?>, _ pattern: String, isCaseSensitive: Bool = true
+    ) -> Condition {
+        Condition(path) { column throws(StoreError) in
+            try column.regexp(pattern, isCaseSensitive)
+        }
+    }
 }
 
 extension ConditionColumn {
     func like(_ pattern: String) -> SQL {
         SQL(text: "\(name) LIKE ? ESCAPE '\\'", arguments: [.text(pattern)])
+    }
+
+    fileprivate func regexp(_ pattern: String, _ isCaseSensitive: Bool) throws(StoreError) -> SQL {
+        do throws(StoreError) {
+            _ = try Regexp(pattern)
+        } catch {
+            throw error.with(table: table, column: errorName)
+        }
+        let isFlagged = isCaseSensitive || Regexp.ignoresCase(pattern)
+        let flag = isFlagged ? "" : Regexp.ignoringCase
+        var sql = SQL(
+            text: "\(Regexp.function)(?, \(name))", arguments: [.text(flag + pattern)])
+        sql.callsRegexp = true
+        return sql
     }
 
     fileprivate func hasPrefix(_ prefix: String, _ isCaseSensitive: Bool) -> SQL {

@@ -129,8 +129,9 @@ struct ConditionValue {
 struct ConditionColumn {
     private let plan: RecordPlan
     private let column: RecordColumn
-    private let errorName: String
+    let errorName: String
     private let expression: SQL
+    var table: String { plan.table }
     /// The text of a column, which has no arguments.
     var name: String { expression.text }
 

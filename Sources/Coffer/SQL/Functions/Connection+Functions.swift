@@ -76,9 +76,9 @@ extension Connection {
         guard !name.isEmpty, !name.utf8.contains(0) else {
             throw StoreError(.misuse, "the name of a function must not be empty or contain NUL")
         }
-        guard name.asciiLowercased != ValueList.function else {
+        guard ![ValueList.function, Regexp.function].contains(name.asciiLowercased) else {
             throw StoreError(
-                .misuse, "\(ValueList.function) is a function of Coffer",
+                .misuse, "\(name.asciiLowercased) is a function of Coffer",
                 hint: "Give your function another name.")
         }
         guard !engineFunctions.contains(name.asciiLowercased) else {

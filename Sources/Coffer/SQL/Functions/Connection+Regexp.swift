@@ -1,32 +1,27 @@
 extension Connection {
-    /// Makes the operator `REGEXP` work: `title REGEXP '^[A-Z]'`, with Swift's regular expressions.
+    /// Makes the operator `REGEXP` work: `title REGEXP '^[A-Z]'`.
     ///
-    /// SQLite has the operator, but no function behind it. The pattern may match anywhere in the
-    /// text. NULL on either side gives NULL.
+    /// ```swift
+    /// try store.prepareConnections { connection in try connection.registerRegexp() }
+    /// let rows = try store.read { tx in
+    ///     try tx.rows("SELECT title FROM note WHERE title REGEXP \(pattern)")
+    /// }
+    /// ```
     ///
-    /// - Warning: Swift's `Regex` has no bound on its work: `(a+)+$` takes exponential time on some
-    ///   texts. Register it only where patterns come from the program, never from its users.
-    ///   Otherwise run such statements where `interrupt` may end them, which it does only between
-    ///   two rows.
-    /// - Throws: As `register(function:)`. An invalid pattern fails the statement.
+    /// SQLite has the operator, but no function behind it. The syntax and the rules are those of
+    /// the condition `.regexp(\.title, "^[A-Z]")` of a query, which needs no registration; see the
+    /// article Queries. NULL on either side gives NULL.
+    ///
+    /// A pattern that is a literal or an argument is compiled once for each run of the statement,
+    /// and one that is a column for each row. A pattern that is not in the syntax fails the
+    /// statement with `.misuse`, one that exceeds a limit with `.tooBig`, and one that is no text
+    /// with `.mismatch`. An interrupt ends a match within a row, too.
+    ///
+    /// - Throws: As `register(function:)`.
+    /// - Complexity: O(*bytes of the text* × *length of the pattern*) for each row.
     public func registerRegexp() throws {
-        // The pattern is nearly always the same for all rows of a statement.
-        var last: (pattern: String, regex: Regex<AnyRegexOutput>)?
-        try register(function: "regexp", argumentCount: 2, options: .deterministic) { arguments in
-            guard let pattern = try arguments.get(0, as: String?.self),
-                let text = try arguments.get(1, as: String?.self)
-            else { return .null }
-            if last?.pattern != pattern { last = (pattern, try Self.regex(pattern)) }
-            guard let regex = last?.regex else { return .null }
-            return .integer(try regex.firstMatch(in: text) == nil ? 0 : 1)
-        }
-    }
-
-    private static func regex(_ pattern: String) throws -> Regex<AnyRegexOutput> {
-        do {
-            return try Regex(pattern)
-        } catch {
-            throw FunctionError("the pattern is not a regular expression")
+        try set(Self.functionSetting("regexp", 2)) { handle throws(StoreError) in
+            try handle.createRegexp("regexp")
         }
     }
 }
