@@ -22,6 +22,7 @@ let package = Package(
     products: [
         .library(name: "Coffer", targets: ["Coffer"]),
         .library(name: "CofferReplica", targets: ["CofferReplica"]),
+        .library(name: "CofferObservation", targets: ["CofferObservation"]),
         .executable(name: "coffer", targets: ["CofferTool"]),
     ],
     traits: [
@@ -66,6 +67,8 @@ let package = Package(
                 "CCurl", "Coffer", .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
+        // Models for screens, with the module Observation of Swift and no user interface.
+        .target(name: "CofferObservation", dependencies: ["Coffer"]),
         // What the tool needs in C: lines from a person by libedit, if it is installed, which is
         // loaded when it is needed, and the name of the commit.
         .target(
@@ -124,7 +127,8 @@ let package = Package(
             name: "CofferTests",
             dependencies: [
                 "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CTool", "CofferTestPeer",
-                "CofferReplica", "CofferTool", "DownloadsProgram", "ReadmeProgram", "Workload",
+                "CofferObservation", "CofferReplica", "CofferTool", "DownloadsProgram",
+                "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: excludedTests

@@ -21,7 +21,8 @@
 //                KeyRange  ScanOrder  Expiration  RemainingLifetime
 //                AttachmentBucket  AttachmentInformation  AttachmentUpload  AttachmentReader
 //                AttachmentWriter  AttachmentChunks
-// Observation    ObservedValues  ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken
+// Observation    ObservedValues  ObservationToken  ObservedDifferences  RowDifference
+//                ObservedChanges  ChangeEvent  ChangedRow  ChangeBatch  ChangeToken
 //
 // ── What an operator uses ──────────────────────────────────────────────────────────────────────
 // Verification   VerificationScope  VerificationProgress  VerificationReport  DamagedPage

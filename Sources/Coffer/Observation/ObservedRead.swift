@@ -39,22 +39,46 @@ final class ObservedRead: Sendable {
 
     /// Waits until the value is stale, which it is at first, and marks a fetch as running.
     ///
+    /// - Parameter pause: Runs once the value is stale, before the fetch. Closing ends it.
     /// - Throws: The reason of `close(_:)`, which is `.closed`; `.cancelled` if the task was
     ///   cancelled.
-    func beginFetch() async throws(StoreError) {
+    func beginFetch(after pause: (@Sendable () async -> Void)?) async throws(StoreError) {
+        try await waitUntilStale()
+        if let pause { await run(pause) }
+        if Task.isCancelled { throw Self.cancelled }
+        try state.withLock { state throws(StoreError) in
+            if let closed = state.closed { throw closed }
+            state.isStale = false
+            state.touched = TableSet()
+        }
+    }
+
+    private func waitUntilStale() async throws(StoreError) {
         while true {
             if Task.isCancelled { throw Self.cancelled }
             let isStale = try state.withLock { state throws(StoreError) in
                 if let closed = state.closed { throw closed }
-                guard state.isStale else { return false }
-                state.isStale = false
-                state.touched = TableSet()
-                return true
+                return state.isStale
             }
             if isStale { return }
             await wakeup.wait()
         }
     }
+
+    /// Returns when `pause` does, when the store closes, or when the task is cancelled.
+    private func run(_ pause: @escaping @Sendable () async -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await pause() }
+            group.addTask {
+                // A signal may be left from a commit.
+                while !Task.isCancelled, !self.isClosed { await self.wakeup.wait() }
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private var isClosed: Bool { state.withLock { $0.closed != nil } }
 
     /// Ends a fetch that succeeded. The value is stale at once if a commit during the fetch touched
     /// one of the tables that it read.

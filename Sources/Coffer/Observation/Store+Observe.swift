@@ -29,21 +29,22 @@ extension Store {
     public func observe<T: Sendable>(
         _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) -> ObservedValues<T> {
-        ObservedValues(core: core, fetch: fetch, isSame: nil)
+        ObservedValues(core: core, fetch: fetch)
     }
 
     /// A value that is fetched again whenever a commit may have changed it, and delivered if it
     /// differs.
     ///
-    /// A value that is equal to the last one is not delivered. Otherwise the loop works and throws
-    /// as that of `observe(_:)` for any type.
+    /// A value that is equal to the last one is not delivered: see `includingDuplicates()` and
+    /// `removeDuplicates(by:)`. Otherwise the loop works and throws as that of `observe(_:)` for
+    /// any type.
     ///
     /// - Parameter fetch: Reads the value; runs on one of Coffer's threads.
     /// - Returns: The sequence of values; each loop over it observes separately.
     public func observe<T: Sendable & Equatable>(
         _ fetch: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) -> ObservedValues<T> {
-        ObservedValues(core: core, fetch: fetch) { $0 == $1 }
+        ObservedValues(core: core, fetch: fetch, isSame: ==)
     }
 }
 
@@ -51,7 +52,9 @@ extension Store {
 public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
     let core: StoreCore
     let fetch: @Sendable (inout ReadTransaction) throws -> Element
-    let isSame: (@Sendable (Element, Element) -> Bool)?
+    /// Whether two values are duplicates; `nil` if each value is delivered.
+    var isSame: (@Sendable (Element, Element) -> Bool)?
+    var throttle: Throttle?
 
     /// Begins to observe, and returns the loop: a commit from now on may lead to another value.
     public func makeAsyncIterator() -> Iterator {
@@ -76,6 +79,8 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
         private let values: ObservedValues
         private let observed = ObservedRead()
         private var last: Element?
+        /// Ends when the next fetch may begin.
+        private var pause: (@Sendable () async -> Void)?
         private var hasFailed = false
 
         init(_ values: ObservedValues) {
@@ -91,10 +96,11 @@ public struct ObservedValues<Element: Sendable>: AsyncSequence, Sendable {
             guard !hasFailed else { return nil }
             do {
                 while true {
-                    try await observed.beginFetch()
+                    try await observed.beginFetch(after: pause)
                     values.core.observation.widen(observed)
                     guard let (value, tables) = try await fetched() else { continue }
                     observed.endFetch(tables)
+                    pause = values.throttle?.begin()
                     values.core.observation.narrow(observed, to: tables)
                     if let last, let isSame = values.isSame, isSame(last, value) { continue }
                     if values.isSame != nil { last = value }

@@ -1,4 +1,5 @@
 import Coffer
+import CofferObservation  // .product(name: "CofferObservation", package: "coffer")
 import Crypto
 import Foundation
 import Testing
@@ -119,6 +120,89 @@ import Testing
         for change in batch.changes { try send(change) }
         let next = batch.next
         #expect(!batch.changes.isEmpty && next != token)
+    }
+
+    private struct Line: Record, Equatable {
+        var id = UUID()
+        var title = ""
+        var pinned = true
+    }
+
+    /// A list on a screen, which notes what it is asked to do.
+    private struct ListOnScreen {
+        var calls: [String] = []
+
+        mutating func delete(_ rows: [Int]) { calls.append("delete \(rows)") }
+        mutating func insert(_ rows: [Int]) { calls.append("insert \(rows)") }
+        mutating func move(_ from: Int, to: Int) { calls.append("move \(from) \(to)") }
+        mutating func reload(_ rows: [Int]) { calls.append("reload \(rows)") }
+    }
+
+    @MainActor private final class Screen {
+        typealias Note = Line
+        var token: ObservationToken?
+        var shown: [Note]?
+
+        func show(_ notes: [Note]) { shown = notes }
+        func show(_ error: any Error) { Issue.record(error) }
+
+        func open(_ store: Store) {
+            token = store.observe { tx in
+                try tx.fetch(Note.where(\.pinned))
+            } onError: { [weak self] error in
+                self?.show(error)
+            } onChange: { [weak self] notes in
+                self?.show(notes)
+            }
+        }
+    }
+
+    @Test @MainActor func `Following changes: on an actor`() async throws {
+        typealias Note = Line
+        let store = store
+        try await store.write { tx in try tx.insert(Note()) }
+        let screen = Screen()
+        screen.open(store)
+        try await yieldWhile { screen.shown == nil }
+        #expect(screen.shown?.count == 1)
+
+        var (table, counts) = (ListOnScreen(), [Int]())
+        func show(_ count: Int) { counts.append(count) }
+        func show(_ error: any Error) { Issue.record(error) }
+        var token: ObservationToken?
+        token = store.observe { tx in try tx.count(Note.all) }
+            .throttle(for: .milliseconds(100))
+            .start { error in
+                show(error)
+            } onChange: { count in
+                show(count)
+            }
+        try await yieldWhile { counts.isEmpty }
+        token = store.observe { tx in try tx.fetch(Note.order(by: \.title)) }
+            .differences(by: \.id)
+            .start { error in
+                show(error)
+            } onChange: { difference in
+                table.delete(difference.removed.map(\.index))
+                table.insert(difference.inserted.map(\.index))
+                for move in difference.moved { table.move(move.from, to: move.to) }
+                table.reload(difference.updated.map(\.index))
+            }
+        try await yieldWhile { table.calls.isEmpty }
+        #expect(counts == [1] && table.calls == ["delete []", "insert [0]", "reload []"])
+        token?.cancel()
+    }
+
+    @Test @MainActor func `Following changes: a screen`() async throws {
+        typealias Note = Line
+        let store = store
+        try await store.write { tx in try tx.insert(Note()) }
+        let notes = FetchedRows(store, Note.where(\.pinned).order(by: \.title))
+        let count = FetchedValue(store) { tx in try tx.count(Note.all) }
+        notes.start()
+        count.start()
+        try await yieldWhile { notes.isLoading || count.isLoading }
+        #expect(notes.rows.count == 1 && count.value == 1)
     }
 
     // MARK: Buckets

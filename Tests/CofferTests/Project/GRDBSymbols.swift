@@ -1,5 +1,7 @@
 import Coffer
+import CofferObservation
 import Foundation
+import Observation
 
 /// The symbols in the table of ComingFromGRDB, each in a call that only has to compile.
 /// `TableSymbolTests` compares the comments with the table, and the words with the code.
@@ -7,7 +9,7 @@ private enum GRDBSymbols {
     // No symbols of Coffer: `false`
 
     // `Record`
-    struct Player: Record {
+    struct Player: Record, Equatable {
         var id: Int
         var name: String
         var score: Int
@@ -85,10 +87,34 @@ private enum GRDBSymbols {
     static func observation(_ store: Store, _ token: ChangeToken) async throws {
         // `store.observe { tx in … }`
         for try await _ in store.observe({ tx in try tx.count(Player.all) }) {}
+        let players = store.observe { tx in try tx.fetch(Player.all) }
+        // `Equatable`
+        func compare(_ values: some Equatable) {}
+        // `removeDuplicates(by:)`
+        _ = players.removeDuplicates(by: { $0.count == $1.count })
+        // `includingDuplicates()`, `throttle(for:)`
+        _ = players.includingDuplicates().throttle(for: .seconds(1))
+        // `differences(by:)`, `RowDifference`
+        let _: RowDifference<Player>? = try await players.differences(by: \.id).first { _ in true }
         // `store.changes(in:)`
         for try await _ in store.changes(in: Player.self) {}
         // `store.changes(since:)`
         _ = try await store.changes(since: token)
+    }
+
+    @MainActor static func screen(_ store: Store) {
+        // `store.observe { tx in … } onError: { … } onChange: { … }`, `ObservationToken`
+        let _: ObservationToken = store.observe { tx in
+            try tx.count(Player.all)
+        } onError: { _ in
+        } onChange: { _ in
+        }
+        // `FetchedRows`, `CofferObservation`
+        let players = CofferObservation.FetchedRows(store, Player.all)
+        // `FetchedValue`
+        _ = FetchedValue(store) { tx in try tx.count(Player.all) }
+        // `@Observable`
+        let _: any Observable = players
     }
 
     static func reading(_ store: Store, _ key: Int) async throws {

@@ -1,11 +1,13 @@
 import Coffer
+import CofferObservation
 import CofferReplica
 import Foundation
+import Observation
 
 /// The symbols that the README's table of parts names, each in a call that only has to compile.
 /// `TableSymbolTests` compares the comments with the table, and the words with the code.
 private enum ReadmeSymbols {
-    struct Note: Record {
+    struct Note: Record, Equatable {
         // `RecordAccess.storedProperties`
         static var access: RecordAccess { RecordAccess.storedProperties }
         var id: Int
@@ -75,11 +77,23 @@ private enum ReadmeSymbols {
     static func observation(_ store: Store) async throws {
         // `observe`
         for try await _ in store.observe({ tx in try tx.count(Note.all) }) {}
+        let notes = store.observe { tx in try tx.fetch(Note.all) }
+        // `throttle(for:)`, `differences(by:)`
+        _ = notes.throttle(for: .seconds(1)).differences(by: \.id)
         // `changes(in:)`
         for try await _ in store.changes(in: Note.self) {}
         // `ChangeToken`, `changes(since:)`
         let token: ChangeToken = try await store.read { tx in try tx.changeToken() }
         _ = try await store.changes(since: token)
+    }
+
+    @MainActor static func screen(_ store: Store) {
+        // `CofferObservation`, `FetchedRows`
+        _ = CofferObservation.FetchedRows(store, Note.all)
+        // `FetchedValue`
+        _ = FetchedValue(store) { tx in try tx.count(Note.all) }
+        // `@Observable`
+        func observe(_ model: some Observable) {}
     }
 
     static func records(_ store: Store) async throws {

@@ -20,6 +20,7 @@ func waitUntil(
 ///
 /// Waits ten minutes at most: a test's time limit cancels a task, which does not end a loop.
 func yieldWhile(
+    isolation: isolated (any Actor)? = #isolation,
     sourceLocation: SourceLocation = #_sourceLocation, _ holds: () async -> Bool
 ) async throws {
     let end = ContinuousClock.now + .seconds(600)
