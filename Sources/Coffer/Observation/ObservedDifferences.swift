@@ -12,7 +12,7 @@ extension ObservedValues {
     ///
     /// - Parameter identity: What tells a row from the others, mostly its key.
     /// - Complexity: As `RowDifference.init(from:to:by:)` for each difference; the list is kept.
-    public func differences<Row: Sendable & Equatable, ID: Hashable>(
+    public func differences<Row: Sendable & Equatable, ID: Hashable & Sendable>(
         by identity: @escaping @Sendable (Row) -> ID
     ) -> ObservedDifferences<Row> where Element == [Row] {
         ObservedDifferences(rows: self) { RowDifference(from: $0, to: $1, by: identity) }
@@ -21,7 +21,7 @@ extension ObservedValues {
     /// What changes in an observed list of rows that say their identity themselves. All else is as
     /// for `differences(by:)`.
     public func differences<Row: Sendable & Equatable & Identifiable>()
-        -> ObservedDifferences<Row> where Element == [Row]
+        -> ObservedDifferences<Row> where Element == [Row], Row.ID: Sendable
     {
         differences { $0.id }
     }

@@ -46,7 +46,7 @@ import Workload
         for round in 1...20 {
             try insert()
             let next = Task { try await loop.loop.next() }
-            try await yieldWhile { clock.sleeperCount == 0 }
+            try #require(await comes { clock.sleeperCount > 0 })
             clock.advance(by: interval - .nanoseconds(1))
             for _ in 0..<3 { try insert() }
             #expect(clock.sleeperCount == 1 && fetches.count == round)
@@ -68,9 +68,9 @@ import Workload
         clock.advance(by: interval)
         try fixture.run("UPDATE t SET v = v + 1")
         let next = Task { try await loop.next() }
-        try await yieldWhile { fetches.count < 3 }
+        try #require(await comes { fetches.count >= 3 })
         try insert()
-        try await yieldWhile { clock.sleeperCount == 0 }
+        try #require(await comes { clock.sleeperCount > 0 })
         clock.advance(by: interval)
         let number = try await value(next)
         #expect(number == 2)
@@ -129,7 +129,7 @@ import Workload
             defer { ended.add() }
             return try await loop.next()
         }
-        try await yieldWhile { clock.sleeperCount == 0 }
+        try #require(await comes { clock.sleeperCount > 0 })
         if way == "close" { try await fixture.store.close() } else { next.cancel() }
         #expect(await comes { ended.count == 1 })
         // Ends the test, too, if the pause goes on.
