@@ -174,7 +174,10 @@ BESIDE = {"W6-quiet": ("one durable write, alone, ms", 1000), "W6-beside": ("the
           "sweep-quiet": ("one set of 1 000 a second, alone, µs", 1), "sweep-beside": ("the same beside a sweep, µs", 1),
           "serve-quiet": ("1 000 writes a second, alone, ms", 1000), "serve-quiet-read": ("lookup meanwhile, µs", 1),
           "serve-rotating": ("the same through ten rotations and a new root, ms", 1000),
-          "serve-rotating-read": ("lookup meanwhile, µs", 1)}
+          "serve-rotating-read": ("lookup meanwhile, µs", 1),
+          "observers-0": ("one commit while nobody observes, µs", 1), "observers-1": ("the same with one observer, who gets a value, µs", 1),
+          "observers-10": ("the same with nine others, µs", 1), "observers-100": ("the same with 99 others, µs", 1),
+          "observers-1000": ("the same with 999 others, µs", 1)}
 
 
 def latency(objects, title):

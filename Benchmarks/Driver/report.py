@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import plots
-from systems import ALL_WORKLOADS, BESIDE, DURABLE, FLEET, HOME, IN_PLACE, LATENCY, ROTATION, SERVE, SWEEP, UNAUTHENTICATED, UNENCRYPTED, WATCH, WORKLOADS, say
+from systems import ALL_WORKLOADS, BESIDE, DURABLE, FLEET, HOME, IN_PLACE, LATENCY, OBSERVERS, ROTATION, SERVE, SWEEP, UNAUTHENTICATED, UNENCRYPTED, WATCH, WORKLOADS, say
 
 RESULTS = HOME / "results"
 LATEST = RESULTS / "latest.json"
@@ -31,7 +31,7 @@ WORDS = {
 }
 IN_MEGABYTES = {"rekey", *ROTATION, *FLEET, "verify", "compact", "blob-in", "blob-out", "attach-in", "attach-out"}
 # What has a time for each unit of work; growth and latencies have tables of their own.
-APART = LATENCY + BESIDE + SWEEP + SERVE + WATCH + ["idle"]
+APART = LATENCY + BESIDE + SWEEP + SERVE + OBSERVERS + WATCH + ["idle"]
 COMPARED = [name for name in ALL_WORKLOADS if not name.startswith("growth") and name not in APART]
 
 
@@ -253,7 +253,7 @@ def latencies(objects):
     yield "| Latency | System | " + " | ".join(heads) + " | Calls |"
     yield "|---" * (len(heads) + 3) + "|"
     units = plots.LATENCIES | plots.BESIDE
-    for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE + SWEEP + SERVE).index(entry["workload"])):
+    for entry in sorted(rows, key=lambda entry: (LATENCY + BESIDE + SWEEP + SERVE + OBSERVERS).index(entry["workload"])):
         words, unit = units[entry["workload"]]
         cells = [short(entry["percentiles_us"][name] / unit) if name in entry["percentiles_us"] else "" for name in plots.PERCENTILES]
         yield "| " + " | ".join([words, shown(entry["system"]), *cells, f"{entry['rows']:.0f}"]) + " |"

@@ -38,6 +38,8 @@ W6 = INSERT + LATENCY
 # A paced writer of a bucket, alone and beside the sweep of expired entries. One run is both figures.
 SWEEP = ["sweep-quiet", "sweep-beside"]
 WATCH = ["watch-nobody", "watch-value", "watch-changes", "watch-log"]
+# A commit with this many observers, of which one is concerned. One run is all five figures.
+OBSERVERS = ["observers-0", "observers-1", "observers-10", "observers-100", "observers-1000"]
 # What a store's queue is for.
 QUEUE = ["read-one", "read-empty"] + BESIDE + WATCH + ["idle"]
 # Three figures of one run.
@@ -70,7 +72,7 @@ WORKLOADS = {
     "c-checked": ["compact"],
     "c-sqlite": W14 + W5 + W6 + ["open-raw", "open-pool-raw", "verify"] + BLOBS + FLIGHTS + GROWTH + GROWTH_MORE,
     "swift-c": ["W1", "W2", "W2d", "W3", "W4"] + W5 + ["W6-single"],
-    "coffer-record": W14 + MANY + ["W2-borrow"] + W6 + QUEUE + OPEN + FILES + FLIGHTS + REFERENCES + GROWTH + GROWTH_MORE + PRICES,
+    "coffer-record": W14 + MANY + ["W2-borrow"] + W6 + QUEUE + OBSERVERS + OPEN + FILES + FLIGHTS + REFERENCES + GROWTH + GROWTH_MORE + PRICES,
     "coffer-ungrouped": ["W6-async64"],
     "coffer-keyring": ["W6-single", "open-raw", "open-pool-raw"] + ROTATION + SERVE,
     "coffer-tool": FLEET,
@@ -88,7 +90,7 @@ WORKLOADS = {
     "lmdb": W5,
     "rocksdb": W5,
 }
-ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + REFERENCES + GROWTH + GROWTH_MORE
+ALL_WORKLOADS = W14 + MANY + W5 + GETS + EACH + SCANS + IN_PLACE + W6 + SET + SWEEP + QUEUE + OBSERVERS + OPEN + FILES + ROTATION + SERVE + FLEET + BLOBS + ATTACHMENTS + FLIGHTS + REFERENCES + GROWTH + GROWTH_MORE
 UNENCRYPTED = {"c-sqlite", "lmdb", "rocksdb"}
 # Encrypts without SQLCipher, and without authentication.
 UNAUTHENTICATED = {"mmkv"}

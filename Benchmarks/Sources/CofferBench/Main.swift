@@ -33,6 +33,8 @@ import Workloads
         case ("coffer-record", "watch-value"): try watched(run, .value)
         case ("coffer-record", "watch-changes"): try watched(run, .changes)
         case ("coffer-record", "watch-log"): try watched(run, .log)
+        case ("coffer-record", "observers-1000"):
+            Run.wait { try await Observers(run).write() }
         case ("coffer-record", "idle"): try Queue(run).holdIdle()
         case ("coffer-record", "open-raw"), ("coffer-keyring", "open-raw"):
             try Files(run).open(run.storeKey, readers: 0)
