@@ -14,6 +14,13 @@ final class RegexpState {
     fileprivate(set) var compiledCount = 0
 }
 
+/// SQL that calls `coffer_regexp`.
+struct RegexpFunction: SQLRequirement {
+    func require(on connection: Connection) throws(StoreError) {
+        try connection.current().knowRegexp()
+    }
+}
+
 extension Handle {
     /// Registers `coffer_regexp` at the first call. Throws the engine's error if that fails.
     func knowRegexp() throws(StoreError) {

@@ -32,8 +32,6 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     private(set) var isStrict = false
     /// The queries of `ValueList` in the text, in their order.
     var lists: [ListPlace] = []
-    /// Whether the text calls the function of regular expressions.
-    var callsRegexp = false
     /// Whether an argument is a `Date` of which nobody said from when it counts.
     var bindsPlainDate = false
     /// Arguments for columns that count from 2001 or from 1970, as the file says.
@@ -108,7 +106,6 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         requirements += other.requirements
         mayFail = mayFail || other.mayFail
         arguments += other.arguments
-        callsRegexp = callsRegexp || other.callsRegexp
         bindsPlainDate = bindsPlainDate || other.bindsPlainDate
         failure = failure ?? other.failure
         isStrict = isStrict || other.isStrict
@@ -169,20 +166,6 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
         // Now they are as the file has them: nothing must convert them again.
         (sql.dates, sql.datePairs) = ([], [])
         return sql
-    }
-
-    /// The text to compile on a connection.
-    ///
-    /// - Throws: Errors of reading the schema, and of registering what the text calls.
-    @inline(__always)
-    func text(on connection: Connection) throws(StoreError) -> String {
-        lists.isEmpty && !callsRegexp ? text : try registered(on: connection)
-    }
-
-    @inline(never)
-    private func registered(on connection: Connection) throws(StoreError) -> String {
-        if callsRegexp { try connection.current().knowRegexp() }
-        return lists.isEmpty ? text : try ValueList.text(of: self, connection)
     }
 
     /// Collects the pieces of an interpolated literal.

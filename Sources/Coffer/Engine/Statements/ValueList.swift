@@ -47,7 +47,8 @@ enum ValueList {
     /// The text of SQL with lists, as the connection reads them. Its arguments are the same.
     ///
     /// - Throws: Errors of reading the schema, and of registering `coffer_value`.
-    static func text(of sql: SQL, _ connection: Connection) throws(StoreError) -> String {
+    fileprivate static func text(of sql: SQL, _ connection: Connection) throws(StoreError) -> String
+    {
         guard try connection.readsKeyTable() else {
             try connection.current().knowLists()
             return sql.text
@@ -123,6 +124,16 @@ struct ListPlace: Sendable {
         var moved = self
         moved.offset += byteCount
         return moved
+    }
+}
+
+extension SQL {
+    /// The text to compile on a connection.
+    ///
+    /// - Throws: Errors of reading the schema, and of registering what the text calls.
+    @inline(__always)
+    func text(on connection: Connection) throws(StoreError) -> String {
+        lists.isEmpty ? text : try ValueList.text(of: self, connection)
     }
 }
 

@@ -138,7 +138,7 @@ extension ConditionColumn {
         let flag = isFlagged ? "" : Regexp.ignoringCase
         var sql = SQL(
             text: "\(Regexp.function)(?, \(name))", arguments: [.text(flag + pattern)])
-        sql.callsRegexp = true
+        sql.requirements = [RegexpFunction()]
         return sql
     }
 

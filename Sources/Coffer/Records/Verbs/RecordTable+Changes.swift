@@ -67,7 +67,6 @@ extension RecordTable {
         sql.text += "\(expected.text))"
         sql.bindsPlainDate = expected.bindsPlainDate
         sql.otherTables = expected.otherTables
-        sql.callsRegexp = expected.callsRegexp
         do throws(StoreError) {
             return try run(sql, record, encoder, expected.arguments, connection)
         } catch {
