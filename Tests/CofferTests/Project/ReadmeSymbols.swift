@@ -20,6 +20,14 @@ private enum ReadmeSymbols {
         var name: String
     }
 
+    struct Mail: Record {
+        static var fullTextIndex: FullTextIndex<Self>? { FullTextIndex(\.text) }
+        static var references: [Reference<Self>] { [Reference(\.thread, to: Mail.self)] }
+        var id: Int
+        var text: String
+        var thread: Int?
+    }
+
     static func stores() async throws {
         // `Store`, `Store(.memory)`
         let store: Store = try await Store(.memory)
@@ -107,10 +115,14 @@ private enum ReadmeSymbols {
         let join = query.joining(\.author, to: Author.all)
         // `leftJoining(_:to:)`
         let left = query.leftJoining(\.author, to: Author.all)
+        // `matching`, `regexp`, `isDescendant(of:by:)`
+        let mails = Mail.where(.matching("words") && .regexp(\.text, "^a"))
+        let below = Mail.where(.isDescendant(of: mails, by: \.thread))
         // `including(all:by:)`
         let nested = Author.all.including(all: query, by: \.author)
         try await store.read { tx throws in
             _ = try tx.fetch(join)
+            _ = try tx.fetch(below)
             _ = try tx.fetch(left)
             _ = try tx.fetch(nested)
         }
