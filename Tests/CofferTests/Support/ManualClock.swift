@@ -1,5 +1,7 @@
 import Synchronization
 
+@testable import Coffer
+
 /// A clock that a test moves.
 final class ManualClock: Clock, Sendable {
     struct Instant: InstantProtocol {
