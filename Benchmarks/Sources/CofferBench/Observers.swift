@@ -3,8 +3,8 @@ import Coffer
 import Dispatch
 import Workloads
 
-/// What a commit costs while many observers have read other tables, and one the table that is
-/// written.
+/// Measures a commit while one observer reads the table that is written, and many others read other
+/// tables.
 struct Observers {
     /// The numbers of observers, each a figure of one run.
     static let counts = [0, 1, 10, 100, 1000]

@@ -1,5 +1,5 @@
 extension ObservedValues {
-    /// What changes in an observed list of rows.
+    /// Tells how an observed list of rows changes: one difference for each new list.
     ///
     /// ```swift
     /// let notes = store.observe { tx in try tx.fetch(Note.order(by: \.title)) }
@@ -18,8 +18,8 @@ extension ObservedValues {
         ObservedDifferences(rows: self) { RowDifference(from: $0, to: $1, by: identity) }
     }
 
-    /// What changes in an observed list of rows that say their identity themselves. All else is as
-    /// for `differences(by:)`.
+    /// Tells how an observed list of `Identifiable` rows changes, by their `id`. All else is as for
+    /// `differences(by:)`.
     public func differences<Row: Sendable & Equatable & Identifiable>()
         -> ObservedDifferences<Row> where Element == [Row], Row.ID: Sendable
     {

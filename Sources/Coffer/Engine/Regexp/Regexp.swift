@@ -4,7 +4,7 @@
 /// is in many places at once, after Ken Thompson: <https://swtch.com/~rsc/regexp/regexp2.html>. The
 /// number of places bounds the work for each scalar of a text, whatever the pattern is.
 struct Regexp: Sendable {
-    /// What the machine does at a place. Jumps are relative, so that a part can be repeated as is.
+    /// One step of the machine. Jumps are relative, so a copy of a part works at another place.
     enum Instruction: Sendable {
         /// Goes to the next place with a scalar of the class, by the class's number.
         case consume(Int32)

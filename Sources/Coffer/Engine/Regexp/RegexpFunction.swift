@@ -6,10 +6,8 @@ extension Regexp {
     static let function = "coffer_regexp"
 }
 
-/// What a handle knows of regular expressions.
+/// Counts the regular expressions of a handle, for tests.
 final class RegexpState {
-    /// Whether `coffer_regexp` is registered.
-    fileprivate var isRegistered = false
     /// How many patterns were compiled for statements.
     fileprivate(set) var compiledCount = 0
 }
@@ -24,10 +22,9 @@ struct RegexpFunction: SQLRequirement {
 extension Handle {
     /// Registers `coffer_regexp` at the first call. Throws the engine's error if that fails.
     func knowRegexp() throws(StoreError) {
-        let state = attachment { RegexpState() }
-        guard !state.isRegistered else { return }
-        try createRegexp(Regexp.function)
-        state.isRegistered = true
+        try registerOnce(RegexpFunction.self) { () throws(StoreError) in
+            try createRegexp(Regexp.function)
+        }
     }
 
     /// Registers the function of regular expressions under a name. Throws the engine's error if
@@ -60,7 +57,7 @@ private func matchPattern(
         }
         compiled = known
     } catch {
-        // A pattern that comes from a damaged page is no pattern.
+        // A damaged page explains a pattern that is none. Its error comes first.
         let failure = handle?.probeFailure() ?? error
         sqlite3_result_error(context, failure.message, -1)
         return sqlite3_result_error_code(context, failure.failStatement(of: handle))

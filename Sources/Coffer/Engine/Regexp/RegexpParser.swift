@@ -286,7 +286,7 @@ struct RegexpParser {
         }
     }
 
-    /// What an escape is whose backslash has been read.
+    /// Reads an escape behind its backslash.
     private mutating func escape(at beginning: Int) throws(StoreError) -> Escape {
         guard let scalar = scalars[safe: position] else {
             throw error(

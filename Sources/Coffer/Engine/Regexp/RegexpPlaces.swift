@@ -6,7 +6,7 @@ struct RegexpPlaces {
     private let instructions: [Regexp.Instruction]
     /// The instructions that are members.
     private let waiting: Members
-    /// Those that wait for the end of the text.
+    /// The instructions that can go on only at the end of the text.
     private let ends: Members
     /// Where a match can begin behind the beginning of the text, but for where it needs no scalar.
     private var restart: Members = []

@@ -14,24 +14,18 @@ struct RefusedResult: SQLRequirement {
         return sql
     }
 
-    /// Whether a handle knows the function.
-    private final class Registration {
-        var isDone = false
-    }
-
     /// Registers the function at the first call.
     func require(on connection: Connection) throws(StoreError) {
         let handle = try connection.current()
-        let registration = handle.attachment { Registration() }
-        guard !registration.isDone else { return }
-        // Not deterministic: SQLite calls it at the row that needs it, and never before. The engine
-        // releases the link, even if it refuses the function.
-        let code = sqlite3_create_function_v2(
-            handle.db, Self.function, 1, FunctionOptions().flags,
-            Unmanaged.passRetained(handle.link).toOpaque(), refuseResult, nil, nil
-        ) { $0.map { Unmanaged<HandleLink>.fromOpaque($0).release() } }
-        try handle.requireRegistered(code)
-        registration.isDone = true
+        try handle.registerOnce(RefusedResult.self) { () throws(StoreError) in
+            // Not deterministic: SQLite calls it at the row that needs it, and never before. The
+            // engine releases the link, even if it refuses the function.
+            let code = sqlite3_create_function_v2(
+                handle.db, Self.function, 1, FunctionOptions().flags,
+                Unmanaged.passRetained(handle.link).toOpaque(), refuseResult, nil, nil
+            ) { $0.map { Unmanaged<HandleLink>.fromOpaque($0).release() } }
+            try handle.requireRegistered(code)
+        }
     }
 }
 

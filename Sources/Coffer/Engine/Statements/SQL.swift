@@ -40,7 +40,7 @@ public struct SQL: Sendable, ExpressibleByStringInterpolation {
     var datePairs: [DatePair] = []
     /// The tables of other record types that the text names.
     var otherTables: [any NamedTable] = []
-    /// What the text needs of a connection and its file.
+    /// The functions and indexes without which the text must not run on a connection.
     var requirements: [any SQLRequirement] = []
     /// Whether an expression may fail at some row, when other rows have changed.
     var mayFail = false

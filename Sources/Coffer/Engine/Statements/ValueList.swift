@@ -137,21 +137,15 @@ extension SQL {
     }
 }
 
-/// Whether `coffer_value` is registered.
-private final class ValueListRegistration {
-    var isDone = false
-}
-
 extension Handle {
     /// Registers `coffer_value` at the first call. Throws the engine's error if that fails.
     func knowLists() throws(StoreError) {
-        let registration = attachment { ValueListRegistration() }
-        guard !registration.isDone else { return }
-        let code = sqlite3_create_function_v2(
-            db, ValueList.function, 2, FunctionOptions.deterministic.flags, nil, giveValue, nil,
-            nil, nil)
-        try requireRegistered(code)
-        registration.isDone = true
+        try registerOnce(ValueList.self) { () throws(StoreError) in
+            let code = sqlite3_create_function_v2(
+                db, ValueList.function, 2, FunctionOptions.deterministic.flags, nil, giveValue,
+                nil, nil, nil)
+            try requireRegistered(code)
+        }
     }
 }
 

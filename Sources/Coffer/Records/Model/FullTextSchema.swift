@@ -50,7 +50,7 @@ struct FullTextSchema {
         if case .other(let found) = try state() { throw mismatch(found) }
     }
 
-    /// What `create` cannot resolve; `nil` if there is nothing.
+    /// The difference from the type that makes `create` fail; `nil` if there is none.
     func difference() throws(StoreError) -> SchemaDifference? {
         guard case .other(let found) = try state() else { return nil }
         return SchemaDifference(column: nil, expected: index.description, found: found)

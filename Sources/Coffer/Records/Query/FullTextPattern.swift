@@ -75,7 +75,7 @@ public struct FullTextPattern: Sendable, ExpressibleByStringLiteral {
     /// The most different words. FTS4 takes some thousands.
     private static let maximumWordCount = 1000
 
-    /// The expression for MATCH; empty if there is no word.
+    /// Makes the text that stands behind MATCH; an empty one if the pattern has no word.
     func match(_ tokenizer: FullTextTokenizer) throws(StoreError) -> String {
         if kind == .expression { return text }
         let found = text.split { $0.isWhitespace || $0 == "\0" }

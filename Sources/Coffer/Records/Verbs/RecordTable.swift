@@ -514,7 +514,7 @@ final class RecordTable {
         do throws(StoreError) {
             try ready(connection, isCreating: false)
         } catch {
-            guard error.code == .notFound, error.table == plan.table else { throw error }
+            try requireNoTable(after: error, connection)
         }
     }
 

@@ -13,9 +13,9 @@ extension Connection {
     /// article Queries. NULL on either side gives NULL.
     ///
     /// A pattern that is a literal or an argument is compiled once for each run of the statement,
-    /// and one that is a column for each row. A pattern that is not in the syntax fails the
-    /// statement with `.misuse`, one that exceeds a limit with `.tooBig`, and one that is no text
-    /// with `.mismatch`. An interrupt ends a match within a row, too.
+    /// and one that is a column for each row. The statement fails with `.misuse` if a pattern is
+    /// not in the syntax, with `.tooBig` if it exceeds a limit, and with `.mismatch` if it is not
+    /// a text. An interrupt ends a match within a row, too.
     ///
     /// - Throws: As `register(function:)`.
     /// - Complexity: O(*bytes of the text* × *length of the pattern*) for each row.
