@@ -183,6 +183,7 @@ static const int coffer_corrupt_virtual_table = SQLITE_CORRUPT_VTAB;
 
 /// Options of sqlite3_db_config that the older header does not name.
 enum {
+    coffer_option_foreign_keys = 1002,
     coffer_option_fts3_tokenizer = 1004,
     coffer_option_load_extension = 1005,
     coffer_option_defensive = 1010,

@@ -76,6 +76,25 @@ func limitFileSize(_ byteCount: Int) {
     setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
 }
 
+/// Alters a table of whose rows the disk cannot hold a second copy, then prints what is there.
+func alterUntilFull() throws -> String {
+    let configuration = configuration(next())
+    let store = try Store(path: next(), key: nextKey(), configuration: configuration)
+    func rows() throws -> [Row] {
+        try store.read { tx in try tx.rows("SELECT count(*), total(length(v)) FROM t") }
+    }
+    let before = try rows().first?.values
+    do {
+        try store.migrate([
+            Migration("m") { tx in try tx.table("t").renameColumn("v", to: "w") }
+        ])
+        return "no error came"
+    } catch let error as StoreError {
+        say("\(error.code)")
+        return try rows().first?.values == before ? "kept" : "lost"
+    }
+}
+
 /// Writes until an error comes, then prints what is there.
 func writeUntilFull(_ connection: Connection) throws -> String {
     let before = try connection.firstRow("SELECT count(*) FROM t")?.get(0, as: Int.self) ?? -1
@@ -299,6 +318,8 @@ case "rekey-limited":
     }
 case "write-until-full":
     report { try writeUntilFull(try connection(next())) }
+case "alter-until-full":
+    report { try alterUntilFull() }
 case "rekey-with-salt":
     // Changes the key and the salt at once with the engine alone, which Coffer refuses.
     report {

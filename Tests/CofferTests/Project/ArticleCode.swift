@@ -939,22 +939,37 @@ import Testing
         }
         try Migration.rehearse(migrations, for: Article.self)
         try await store.write { tx in
-            try tx.execute("CREATE TABLE book (id INTEGER PRIMARY KEY, number INTEGER)")
-            try tx.execute("INSERT INTO book VALUES (1, 7)")
+            try tx.executeScript(
+                """
+                CREATE TABLE book (
+                    id INTEGER PRIMARY KEY, number INTEGER, title TEXT NOT NULL, subtitle TEXT,
+                    created REAL NOT NULL);
+                INSERT INTO book VALUES (1, 7, 'Logic', NULL, 978307200);
+                """)
         }
-        let another = [
+        let others = [
             Migration("number is a text") { tx in
-                try tx.execute("CREATE TABLE new (id INTEGER PRIMARY KEY, number TEXT NOT NULL)")
-                try tx.execute("INSERT INTO new SELECT id, CAST(number AS TEXT) FROM book")
-                try tx.execute("DROP TABLE book")
-                try tx.execute("ALTER TABLE new RENAME TO book")
-            }
+                struct Book: Record {  // as it is from then on
+                    var id: Int64?
+                    var isbn: String
+                    var title: String
+                    var added: Date
+                }
+                try tx.alter(Book.self) { table in
+                    table.set(\.isbn, sql: "CAST(number AS TEXT)")
+                    table.rename("created", to: \.added)
+                    table.drop("number", "subtitle")
+                }
+            },
+            Migration("better names") { tx in
+                try tx.table("book").renameColumn("isbn", to: "code")
+                try tx.table("book").dropColumns("title")
+                try tx.table("book").rename(to: "volume")
+            },
         ]
-        try await store.migrate(migrations + another)
-        let number = try await store.read { tx in
-            try tx.scalar("SELECT number FROM book", as: String.self)
-        }
-        #expect(number == "7")
+        try await store.migrate(migrations + others)
+        let row = try await store.read { tx in try tx.firstRow("SELECT * FROM volume") }
+        #expect(row?.values == [1, "7", .real(0)])
     }
 
     @Test func `SchemaAndMigrations: a file of GRDB`() async throws {

@@ -82,6 +82,16 @@ private enum GRDBSymbols {
         _ = try await store.snapshot()
         // `store.migrate([Migration(…)])`, `create(_:)`
         try await store.migrate([Migration("players") { tx in try tx.create(Player.self) }])
+        _ = Migration("other names") { tx in
+            // `tx.alter(Player.self) { table in … }`
+            try tx.alter(Player.self) { table in table.drop("c") }
+            // `tx.table("player").renameColumn("a", to: "b")`
+            try tx.table("player").renameColumn("a", to: "b")
+            // `dropColumns("c")`
+            try tx.table("player").dropColumns("c")
+            // `tx.table("player").rename(to: "person")`
+            try tx.table("player").rename(to: "person")
+        }
     }
 
     static func observation(_ store: Store, _ token: ChangeToken) async throws {

@@ -8,8 +8,10 @@ import CSQLCipher
 struct MigrationMode {
     fileprivate var pausesForeignKeys = false
     fileprivate var renamesAsBefore = false
+    /// Whether a migration runs, also if nothing had to be switched.
+    fileprivate(set) var isRunning = false
 
-    fileprivate var isActive: Bool { pausesForeignKeys || renamesAsBefore }
+    fileprivate var isActive: Bool { isRunning || pausesForeignKeys || renamesAsBefore }
 }
 
 extension Handle {
@@ -18,6 +20,7 @@ extension Handle {
     ///
     /// - Throws: Errors of the pragmas.
     func beginMigrationMode() throws(StoreError) {
+        migrationMode.isRunning = true
         try renameAsBefore()
         // Foreign keys that the program has switched off stay off.
         guard try firstInteger("PRAGMA foreign_keys") != 0 else { return }
@@ -51,6 +54,7 @@ extension Handle {
 
     @inline(never)
     private func endActiveMigrationMode() throws(StoreError) {
+        migrationMode.isRunning = false
         if migrationMode.renamesAsBefore {
             try run("PRAGMA legacy_alter_table = OFF")
             migrationMode.renamesAsBefore = false
@@ -59,6 +63,22 @@ extension Handle {
         try run("PRAGMA foreign_keys = ON")
         // In a transaction the pragma does nothing, and reports nothing.
         migrationMode.pausesForeignKeys = try firstInteger("PRAGMA foreign_keys") == 0
+    }
+}
+
+extension Handle {
+    /// Runs `body` with foreign keys in effect, so that ALTER TABLE gives the foreign keys of other
+    /// tables the new name of a table. `body` must change no row.
+    ///
+    /// In a transaction the pragma does nothing, but the option does. See
+    /// <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html#sqlitedbconfigenablefkey>.
+    ///
+    /// - Throws: What `body` throws; errors of the pragma.
+    func enforcingForeignKeys(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        guard try firstInteger("PRAGMA foreign_keys") == 0 else { return try body() }
+        _ = coffer_set_option(db, Int32(coffer_option_foreign_keys), 1)
+        defer { _ = coffer_set_option(db, Int32(coffer_option_foreign_keys), 0) }
+        try body()
     }
 }
 

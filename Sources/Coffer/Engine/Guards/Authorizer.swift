@@ -37,6 +37,8 @@ final class Authorizer {
     private var refusal: StoreError?
     /// Tables and columns that the SQL being compiled updates, if somebody has asked for them.
     fileprivate var updates: [(table: String, column: String)]?
+    /// The columns of the main file that the SQL being compiled names, if somebody has asked.
+    fileprivate var uses: [ColumnUse]?
 
     func install(on db: OpaquePointer) {
         sqlite3_set_authorizer(db, authorize, Unmanaged.passUnretained(self).toOpaque())
@@ -91,6 +93,15 @@ final class Authorizer {
     func takeUpdates() -> [(table: String, column: String)] {
         defer { updates = nil }
         return updates ?? []
+    }
+
+    /// Returns the result of `body`, and the columns of the main file that the SQL compiled by it
+    /// reads or sets, those of views and triggers included.
+    func listingUses<T>(_ body: () throws(StoreError) -> T) throws(StoreError) -> (T, [ColumnUse]) {
+        uses = []
+        defer { uses = nil }
+        let value = try body()
+        return (value, uses ?? [])
     }
 
     fileprivate func decide(_ action: Int32, _ first: String?, _ second: String?) -> Int32 {
@@ -198,6 +209,14 @@ final class Authorizer {
     private static let bodyPragmas = readingPragmas.union(["defer_foreign_keys", "optimize"])
 }
 
+/// A column that SQL reads or sets.
+struct ColumnUse {
+    let table: String
+    let column: String
+    /// The innermost view or trigger that names it; `nil` for the statement itself.
+    let owner: String?
+}
+
 private func authorize(
     context: UnsafeMutableRawPointer?, action: Int32, first: UnsafePointer<CChar>?,
     second: UnsafePointer<CChar>?, database: UnsafePointer<CChar>?,
@@ -209,6 +228,15 @@ private func authorize(
     authorizer.actionCount &+= 1
     if action == SQLITE_UPDATE, authorizer.updates != nil, let first, let second {
         authorizer.updates?.append((String(cString: first), String(cString: second)))
+    }
+    if action == SQLITE_UPDATE || action == SQLITE_READ, authorizer.uses != nil {
+        let isMain = database.map { String(cString: $0) } == "main"
+        if isMain, let first, let second {
+            authorizer.uses?.append(
+                ColumnUse(
+                    table: String(cString: first), column: String(cString: second),
+                    owner: trigger.map { String(cString: $0) }))
+        }
     }
     if authorizer.isCoffer || !authorizer.isActive { return SQLITE_OK }
     switch action {

@@ -82,6 +82,12 @@ struct RecordSchema {
     }
 
     private func make() throws(StoreError) {
+        try run(try tableSQL(named: plan.quotedTable))
+        for index in try plan.declaration().indexes { try make(index) }
+    }
+
+    /// The CREATE TABLE for the type's table under a name, which is in quotes.
+    func tableSQL(named quotedName: String) throws(StoreError) -> String {
         let declaration = try plan.declaration()
         var parts: [String] = []
         for position in plan.columns.indices {
@@ -92,10 +98,8 @@ struct RecordSchema {
             parts.append("PRIMARY KEY (\(names.joined(separator: ", ")))")
         }
         parts += declaration.references.map { $0.sql(plan) }
-        try run(
-            "CREATE TABLE \(plan.quotedTable) (\(parts.joined(separator: ", ")))"
-                + (plan.isWithoutRowID ? " WITHOUT ROWID" : ""))
-        for index in declaration.indexes { try make(index) }
+        return "CREATE TABLE \(quotedName) (\(parts.joined(separator: ", ")))"
+            + (plan.isWithoutRowID ? " WITHOUT ROWID" : "")
     }
 
     private func extend() throws(StoreError) {

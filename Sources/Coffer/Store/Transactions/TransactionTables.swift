@@ -150,6 +150,61 @@ public struct WriteTable {
         try access.connection().addColumnIfMissing(column, to: name)
     }
 
+    // MARK: Schema, in a migration
+
+    /// Gives a column another name, in a ``Migration``.
+    ///
+    /// ```swift
+    /// Migration("number is the ISBN") { tx in
+    ///     try tx.table("book").renameColumn("number", to: "isbn")
+    /// }
+    /// ```
+    ///
+    /// The table is made again with the same rows and row ids. Its indexes and constraints, and the
+    /// foreign keys of other tables, get the new name. Views and triggers do not: one that names
+    /// the column is an error.
+    ///
+    /// - Throws: `StoreError` `.misuse` outside of a migration, for tables of Coffer's own, and if
+    ///   another column has the new name; `.notFound` if there is no such table or column;
+    ///   `.mismatch` for a view; `.unsupported`, with its name in the message, if a view or trigger
+    ///   names the column, and for a virtual table; `.busy` while a statement has a current row;
+    ///   `.damaged`, `.full`, `.io`. After an error nothing is changed.
+    /// - Complexity: O(*rows* log *rows*), also of other tables whose foreign keys name the column.
+    public func renameColumn(_ column: String, to newName: String) throws {
+        try access.connection().altering(name) { remake throws(StoreError) in
+            try remake.renameColumn(column, to: newName)
+        }
+    }
+
+    /// Drops columns with their values, in a ``Migration``.
+    ///
+    /// A UNIQUE or FOREIGN KEY of these columns alone is dropped with them.
+    ///
+    /// - Throws: `StoreError` `.unsupported`, with its name in the message, if an index, a view, a
+    ///   trigger or another table's foreign key names one of them, or if the primary key or another
+    ///   constraint of the table does; otherwise as `renameColumn(_:to:)`.
+    /// - Complexity: O(*rows* log *rows*).
+    public func dropColumns(_ columns: String...) throws {
+        try access.connection().altering(name) { remake throws(StoreError) in
+            try remake.dropColumns(columns)
+        }
+    }
+
+    /// Gives the table another name, in a ``Migration``. The foreign keys of other tables follow.
+    ///
+    /// Indexes keep their names. Views and triggers that name the table do not follow: they are an
+    /// error.
+    ///
+    /// - Throws: `StoreError` `.alreadyExists` if the file has an object of the new name;
+    ///   `.unsupported`, with its name in the message, if a view or trigger names the table, or if
+    ///   the table has a history of changes; otherwise as `renameColumn(_:to:)`.
+    /// - Complexity: O(1).
+    public func rename(to newName: String) throws {
+        try access.connection().altering(name) { remake throws(StoreError) in
+            try remake.renameTable(to: newName)
+        }
+    }
+
     /// Runs a command of a full-text table, as ``Connection/fullText(_:on:in:)`` does.
     ///
     /// - Throws: As `Connection.fullText(_:on:in:)`.

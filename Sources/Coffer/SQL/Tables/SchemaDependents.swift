@@ -1,0 +1,135 @@
+/// The views and triggers of the main file, and the columns that they name.
+///
+/// Found by compiling a statement that uses each of them: SQLite resolves every name, and takes one
+/// in double quotes that it does not know for a text.
+struct SchemaDependents {
+    private struct Dependent {
+        let kind: String
+        /// The table or view that a trigger is on; for a view its own name.
+        let table: String
+        /// The columns after UPDATE OF.
+        let updated: [String]
+        /// `nil` if it does not compile.
+        let uses: [ColumnUse]?
+        let failure: StoreError?
+    }
+
+    private let connection: Connection
+    /// By name.
+    private var dependents: [(name: String, found: Dependent)] = []
+
+    /// - Throws: Errors of reading the schema.
+    /// - Complexity: O(*views* + *triggers*).
+    init(_ connection: Connection) throws(StoreError) {
+        self.connection = connection
+        let rows = try connection.rows(
+            """
+            SELECT type, name, tbl_name, sql FROM main.sqlite_master
+            WHERE type IN ('view', 'trigger') ORDER BY name
+            """, isReadOnly: true)
+        for row in rows {
+            let kind: String = try row.read("type")
+            let name: String = try row.read("name")
+            let table: String = try row.read("tbl_name")
+            let trigger = try row.read("sql", as: String?.self).flatMap { TriggerText($0) }
+            let sql =
+                kind == "view"
+                ? "SELECT * FROM main.\(try name.quotedIdentifier()) LIMIT 0"
+                : try firing(trigger, on: table)
+            var (uses, failure): ([ColumnUse]?, StoreError?)
+            do throws(StoreError) {
+                uses = try self.uses(of: sql)
+            } catch {
+                guard [.sql, .misuse, .notFound].contains(error.code) else { throw error }
+                failure = error
+            }
+            dependents.append(
+                (
+                    name,
+                    Dependent(
+                        kind: kind, table: table, updated: trigger?.columns ?? [], uses: uses,
+                        failure: failure)
+                ))
+        }
+    }
+
+    /// A statement that fires a trigger, as SQL; an empty text if there is none.
+    private func firing(_ trigger: TriggerText?, on table: String) throws(StoreError) -> String {
+        let name = "main.\(try table.quotedIdentifier())"
+        switch trigger?.event {
+        case nil: return ""
+        case .insert: return "INSERT INTO \(name) DEFAULT VALUES"
+        case .delete: return "DELETE FROM \(name)"
+        case .update:
+            var columns = trigger?.columns ?? []
+            if columns.isEmpty {
+                for row in try connection.rows(
+                    "PRAGMA main.table_info(\(identifier: table))", isReadOnly: true)
+                {
+                    columns.append(try row.read("name"))
+                }
+            }
+            var terms: [String] = []
+            for column in columns {
+                let quoted = try column.quotedIdentifier()
+                terms.append("\(quoted) = \(quoted)")
+            }
+            return "UPDATE \(name) SET \(terms.joined(separator: ", "))"
+        }
+    }
+
+    private func uses(of sql: String) throws(StoreError) -> [ColumnUse] {
+        let authorizer = try connection.current().authorizer
+        return try authorizer.listingUses { () throws(StoreError) in
+            try connection.compile(sql, persistent: false).finalize()
+        }.1
+    }
+
+    /// - Parameter columns: Names in lower case of ASCII.
+    /// - Throws: `.unsupported` for a view or trigger that names one of these columns.
+    func requireNoUse(of columns: Set<String>, in table: String) throws(StoreError) {
+        func isOne(_ name: String, of other: String) -> Bool {
+            other.isSameIdentifier(as: table) && columns.contains(name.asciiLowercased)
+        }
+        for (name, dependent) in dependents {
+            if let column = dependent.updated.first(where: { isOne($0, of: dependent.table) }) {
+                throw Self.refusal("the trigger \(name)", table, column)
+            }
+            // Names outside of views and triggers are those of the statement made here.
+            let use = dependent.uses?.first { $0.owner != nil && isOne($0.column, of: $0.table) }
+            guard let use, let owner = use.owner else { continue }
+            let isView =
+                dependent.kind == "view"
+                || dependents.contains {
+                    $0.name.isSameIdentifier(as: owner) && $0.found.kind == "view"
+                }
+            throw Self.refusal("the \(isView ? "view" : "trigger") \(owner)", table, use.column)
+        }
+    }
+
+    private static func refusal(
+        _ object: String, _ table: String, _ column: String
+    ) -> StoreError {
+        StoreError(
+            .unsupported, "\(object) names the column \(column)",
+            hint: "Drop it before, and make it again after. The history of a table ends with "
+                + "stopKeepingHistory(of:).",
+            table: table, column: column)
+    }
+
+    /// - Throws: `.unsupported` for a view or trigger that compiled when `self` was made, and does
+    ///   not compile now.
+    func requireIntact(_ table: String) throws(StoreError) {
+        let now = try SchemaDependents(connection)
+        for (name, before) in dependents where before.uses != nil {
+            let found = now.dependents.first { $0.name == name }?.found
+            guard found?.uses == nil else { continue }
+            throw StoreError(
+                .unsupported,
+                "the \(before.kind) \(name) does not fit the changed table: "
+                    + (found?.failure?.message ?? "it is gone"),
+                hint: "Drop it before, and make it again after.", table: table,
+                cause: found?.failure)
+        }
+    }
+}
