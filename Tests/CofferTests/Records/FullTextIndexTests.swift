@@ -349,6 +349,29 @@ import Workload
         #expect(try ids("old") == [] && ids("new") == [1])
     }
 
+    @Test func `an index is filled again when its table is altered`() throws {
+        struct Bare: Record {
+            static var table: String { "mail" }
+            static var indexes: [Index<Self>] { [Index(\.number, isUnique: true)] }
+            var id: Int?
+            var number: Int
+            var title: String
+            var body: String?
+            var isRead = false
+        }
+        try insert([(1, "old", "x"), (7, "older", nil)])
+        try fixture.store.migrate([
+            Migration("new titles") { tx in
+                try tx.alter(Bare.self) { table in
+                    table.set(\.title, sql: "replace(title, 'old', 'new')")
+                }
+            }
+        ])
+        #expect(try ids("old") == [] && ids("new") == [1] && ids("newer") == [7] && ids("x") == [1])
+        try insert([(8, "late", nil)])
+        #expect(try ids("late") == [8])
+    }
+
     struct UUIDKey: Record {
         static var fullTextIndex: FullTextIndex<Self>? { FullTextIndex(\.title) }
         var id: UUID

@@ -142,11 +142,48 @@ extension Connection {
             try perform("DROP TRIGGER main.\(SQL(text: trigger.quotedIdentifier()))")
         }
         guard let found = try fullTextObject(name, isTrigger: false) else { return }
-        // Nobody else quotes the first column and names the tokenizer last.
-        guard found.sql.hasPrefix("CREATE VIRTUAL TABLE \(quoted) USING fts4(\""),
-            found.sql.contains("\", tokenize=")
-        else { throw refuse(name) }
+        guard isFullTextOfCoffer(found.sql, quoted) else { throw refuse(name) }
         try perform("DROP TABLE main.\(SQL(text: quoted))")
+    }
+
+    /// Whether Coffer has made a table: nobody else quotes the first column of an index of words
+    /// and names the tokenizer last.
+    private func isFullTextOfCoffer(_ sql: String, _ quotedName: String) -> Bool {
+        sql.hasPrefix("CREATE VIRTUAL TABLE \(quotedName) USING fts4(\"")
+            && sql.contains("\", tokenize=")
+    }
+
+    /// Fills the full-text indexes of a table again, whose rows have changed without a trigger.
+    func refillFullTexts(of table: String) throws(StoreError) {
+        let end = "_\(ResolvedFullText.triggerSuffixes[0])"
+        let triggers = try rows(
+            """
+            SELECT name FROM main.sqlite_master
+            WHERE type = 'trigger' AND tbl_name = \(table) COLLATE NOCASE
+            """, isReadOnly: false)
+        for trigger in triggers {
+            let name = try trigger.read("name", as: String.self)
+            guard name.hasSuffix(end) else { continue }
+            let index = String(name.dropLast(end.count))
+            let quoted = try index.quotedIdentifier()
+            guard let found = try fullTextObject(index, isTrigger: false),
+                isFullTextOfCoffer(found.sql, quoted),
+                let rowID = try freeRowIDName(of: table, schema: "main")
+            else { continue }
+            var names: [String] = []
+            for column in try rows(
+                "PRAGMA main.table_info(\(identifier: index))", isReadOnly: false)
+            {
+                names.append(try column.read("name", as: String.self).quotedIdentifier())
+            }
+            let columns = names.joined(separator: ", ")
+            try perform(SQL(text: "DELETE FROM main.\(quoted)"))
+            try perform(
+                SQL(
+                    text:
+                        "INSERT INTO main.\(quoted)(docid, \(columns)) SELECT \(rowID), \(columns) "
+                        + "FROM main.\(try table.quotedIdentifier())"))
+        }
     }
 }
 

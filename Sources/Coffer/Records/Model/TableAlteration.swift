@@ -105,6 +105,7 @@ struct RecordAlteration {
             try work.drop(alteration.dropped)
             try work.keepOthers()
             try work.finish()
+            try connection.refillFullTexts(of: remake.table)
         }
     }
 
