@@ -917,6 +917,39 @@ import Testing
         #expect(tables.count == 3)
     }
 
+    @Test func `Schema: clauses of the table`() throws {
+        struct Account: Record {
+            static let isAutoincrement = true
+            static var collations: [PartialKeyPath<Self>: Collation] { [\.email: .nocase] }
+            static var checks: [Check<Self>] {
+                [Check(\.balance >= 0), Check(sql: "length(name) < 100")]
+            }
+            static var indexes: [Index<Self>] {
+                [
+                    Index(\.email, isUnique: true),
+                    Index(\.name, where: \.closed == nil),
+                    Index(sql: "lower(name)"),
+                ]
+            }
+            static var defaults: [Default<Self>] {
+                [.now(\.created), Default(\.name, sql: "hex(randomblob(4))")]
+            }
+
+            var id: Int64?
+            var email: String
+            var name: String
+            var balance: Int
+            var closed: Date?
+            var created: Date
+        }
+        try store.write { tx throws in
+            try tx.create(Account.self)
+            try tx.execute("INSERT INTO account (email, balance) VALUES ('a@b', 1)")
+            let account = try tx.first(Account.where(\.email == "A@B"))
+            #expect(account?.name.count == 8)
+        }
+    }
+
     @Test func `Schema: migrations`() async throws {
         let migrations = [
             Migration("create articles") { tx in

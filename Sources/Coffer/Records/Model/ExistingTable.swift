@@ -5,9 +5,13 @@ struct ExistingTable {
     let indexes: [ExistingIndex]
     let foreignKeys: [ExistingForeignKey]
     let isWithoutRowID: Bool
+    /// The text that made the table; empty if there is none.
+    let sql: String
 
     init(_ name: String, _ connection: Connection) throws(StoreError) {
         columns = try Self.columns(of: name, connection)
+        let texts = try Self.texts(of: name, connection)
+        sql = texts[SQLText(name.asciiLowercased)] ?? ""
         let list = try connection.rows(
             "PRAGMA index_list(\(identifier: name))", isReadOnly: false)
         var indexes: [ExistingIndex] = []
@@ -29,11 +33,29 @@ struct ExistingTable {
             indexes.append(
                 ExistingIndex(
                     name: index, isUnique: try row.read("unique"),
-                    isPartial: try row.read("partial"), columns: columns))
+                    isPartial: try row.read("partial"), columns: columns,
+                    sql: texts[SQLText(index.asciiLowercased)] ?? ""))
         }
         self.indexes = indexes
         self.isWithoutRowID = isWithoutRowID
         foreignKeys = try Self.foreignKeys(of: name, connection)
+    }
+
+    /// The texts of a table and its indexes, by name in lower case of ASCII.
+    private static func texts(
+        of name: String, _ connection: Connection
+    ) throws(StoreError) -> [SQLText: String] {
+        var texts: [SQLText: String] = [:]
+        for row in try connection.rows(
+            """
+            SELECT name, sql FROM main.sqlite_master
+            WHERE tbl_name = \(name) COLLATE NOCASE AND type IN ('table', 'index')
+            """, isReadOnly: false)
+        {
+            let key = SQLText(try row.read("name", as: String.self).asciiLowercased)
+            texts[key] = try row.read("sql", as: String?.self)
+        }
+        return texts
     }
 
     static func columns(
@@ -100,8 +122,10 @@ struct ExistingIndex {
     let isPartial: Bool
     /// `nil` for an expression.
     let columns: [String?]
+    /// The text that made it; empty for one of a constraint.
+    var sql = ""
 
-    /// Whether a type could declare it.
+    /// Whether it is one of columns, for all rows.
     var isPlain: Bool { !isPartial && !columns.contains(nil) }
 
     func covers(_ names: [String]) -> Bool {

@@ -87,6 +87,25 @@ public protocol Record: Codable, Sendable {
     /// ```
     static var fullTextIndex: FullTextIndex<Self>? { get }
 
+    /// Conditions that the file keeps for every row, by default none.
+    ///
+    /// ```swift
+    /// static var checks: [Check<Self>] { [Check(\.price >= 0)] }
+    /// ```
+    static var checks: [Check<Self>] { get }
+
+    /// How the texts of columns compare; by default by their bytes. The column's index, its UNIQUE
+    /// and all conditions on it compare so.
+    ///
+    /// ```swift
+    /// static var collations: [PartialKeyPath<Account>: Collation] { [\.email: .nocase] }
+    /// ```
+    static var collations: [PartialKeyPath<Self>: Collation] { get }
+
+    /// Whether the row id of a deleted row is never given out again; false by default. The key must
+    /// be one integer. See <https://www.sqlite.org/autoinc.html>.
+    static var isAutoincrement: Bool { get }
+
     /// Whether the table is WITHOUT ROWID; false by default. Such a table keeps its rows in the
     /// order of the key. It is smaller and faster for short rows with a key that is not an integer.
     /// See <https://www.sqlite.org/withoutrowid.html>.

@@ -97,6 +97,9 @@ struct RecordSchema {
             let names = plan.keyPositions.map { plan.quotedColumns[$0] }
             parts.append("PRIMARY KEY (\(names.joined(separator: ", ")))")
         }
+        for check in declaration.checks {
+            parts.append("CHECK (\(try expression(isNew: true).text(check)))")
+        }
         parts += declaration.references.map { $0.sql(plan) }
         return "CREATE TABLE \(quotedName) (\(parts.joined(separator: ", ")))"
             + (plan.isWithoutRowID ? " WITHOUT ROWID" : "")
@@ -117,7 +120,7 @@ struct RecordSchema {
     }
 
     private func make(_ index: TableDeclaration.ResolvedIndex) throws(StoreError) {
-        try run(index.sql(plan, name: try freeName(for: index)))
+        try run(try index.sql(plan, name: try freeName(for: index), connection))
     }
 
     /// Index names are unique in the whole file, but `b_c` of the table `a` and `c` of `a_b` would
@@ -132,7 +135,7 @@ struct RecordSchema {
                 "the name \(index.name) of an index of \(plan.typeName) is taken in the file, by "
                     + "the table \(owner) or an index of it",
                 hint: "Give it another name, or none: Index(\\.title).", table: plan.table,
-                column: plan.columns[index.positions[0]].name)
+                column: index.positions.first.map { plan.columns[$0].name })
         }
         var number = 2
         while try table(thatHas: "\(index.name)_\(number)") != nil { number += 1 }
@@ -155,13 +158,24 @@ struct RecordSchema {
         // A key column in SQLite may be NULL unless it is declared NOT NULL. A single INTEGER key
         // is the row id, which is never NULL: SQLite chooses a value.
         if plan.keyPositions == [position] { text += " PRIMARY KEY" }
+        if plan.rowIDPosition == position, declaration.isAutoincrement { text += " AUTOINCREMENT" }
         if plan.isNotNull(position) { text += " NOT NULL" }
+        if let collation = declaration.collations[position] {
+            text += " COLLATE \(collation.rawValue)"
+        }
+        if let sql = declaration.defaultExpressions[position] {
+            return text + " DEFAULT (\(try expression(isNew: true).text(sql)))"
+        }
         guard let value = declaration.defaults[position] else { return text }
         do throws(StoreError) {
             return try connection.literal(value).map { "\(text) DEFAULT \($0)" } ?? text
         } catch {
             throw error.with(table: plan.table, column: column.name)
         }
+    }
+
+    private func expression(isNew: Bool) -> SchemaExpression {
+        SchemaExpression(plan: plan, connection: connection, isNew: isNew)
     }
 
     private func run(_ sql: String) throws(StoreError) {
@@ -200,7 +214,7 @@ struct RecordSchema {
     }
 
     private func comparison() throws(StoreError) -> SchemaComparison {
-        try SchemaComparison(plan, try ExistingTable(plan.table, connection))
+        try SchemaComparison(plan, try ExistingTable(plan.table, connection), connection)
     }
 
     /// Whether the existing table has row ids, whatever the type declares.

@@ -17,9 +17,10 @@ public struct SchemaDifference: Sendable, Hashable, CustomStringConvertible {
 extension Reading where Self: ~Copyable {
     /// The differences between a record type and its table that `create(_:)` cannot resolve.
     ///
-    /// Empty if there is no table yet. The comparison ignores defaults, CHECK, COLLATE, ON
-    /// CONFLICT, the order of columns, whether a foreign key is deferred, triggers, indexes that
-    /// are neither unique nor declared, partial indexes, and indexes on an expression.
+    /// Empty if there is no table yet. The comparison ignores defaults, ON CONFLICT, the order of
+    /// columns, whether a foreign key is deferred, triggers, and what the type does not declare:
+    /// CHECK, COLLATE, AUTOINCREMENT, and indexes that are not unique, partial, or on an
+    /// expression. A declared CHECK or index of expressions must have the same text.
     ///
     /// - Throws: `StoreError` `.misuse` for a type that cannot be reflected, where the error names
     ///   the declaration that is missing; `.damaged`.
@@ -30,9 +31,7 @@ extension Reading where Self: ~Copyable {
 
 /// Compares a record type with its table.
 ///
-/// It ignores defaults, CHECK, COLLATE, ON CONFLICT, the order of columns, whether a foreign key is
-/// deferred, triggers, indexes that are neither unique nor declared, partial indexes, and indexes
-/// on an expression.
+/// `Reading.schemaDifferences(of:)` says what it ignores.
 struct SchemaComparison {
     private let plan: RecordPlan
     private let declaration: TableDeclaration
@@ -46,13 +45,17 @@ struct SchemaComparison {
     /// Indexes that the table lacks.
     private(set) var missingIndexes: [TableDeclaration.ResolvedIndex] = []
 
-    init(_ plan: RecordPlan, _ table: ExistingTable) throws(StoreError) {
+    init(
+        _ plan: RecordPlan, _ table: ExistingTable, _ connection: Connection
+    ) throws(StoreError) {
         self.plan = plan
         self.table = table
         declaration = try plan.declaration()
         compareRowID()
         compareColumns()
+        try compareClauses(connection)
         compareIndexes()
+        try compareOtherIndexes(connection)
         compareForeignKeys()
     }
 
@@ -107,11 +110,65 @@ struct SchemaComparison {
         }
     }
 
+    // MARK: Clauses
+
+    /// Looks for the clauses that the type declares. Others are left alone.
+    private mutating func compareClauses(_ connection: Connection) throws(StoreError) {
+        let tokens = SQLToken.tokens(of: table.sql)
+        if declaration.isAutoincrement, !tokens.contains(where: { $0.isWord("autoincrement") }),
+            let position = plan.rowIDPosition
+        {
+            note(
+                plan.columns[position].name, expected: "AUTOINCREMENT", found: "no AUTOINCREMENT")
+        }
+        for (position, collation) in declaration.collations.sorted(by: { $0.key < $1.key }) {
+            let name = plan.columns[position].name
+            guard table.columns.contains(where: { $0.name.isSameIdentifier(as: name) }) else {
+                continue
+            }
+            let found = try connection.collation(ofColumn: name, in: plan.table)
+            if found?.isSameIdentifier(as: collation.rawValue) != true {
+                note(
+                    name, expected: "COLLATE \(collation.rawValue)",
+                    found: "COLLATE \(found ?? "BINARY")")
+            }
+        }
+        let schema = SchemaExpression(plan: plan, connection: connection, isNew: false)
+        let checks = SchemaExpression.checks(of: table.sql)
+        for check in declaration.checks {
+            let text = try schema.text(check)
+            if !checks.contains(SchemaExpression.signature(text)) {
+                note(nil, expected: "CHECK (\(text))", found: "no such CHECK")
+            }
+        }
+    }
+
     // MARK: Indexes
+
+    /// Looks for declared indexes of expressions, or of a part of the rows.
+    private mutating func compareOtherIndexes(_ connection: Connection) throws(StoreError) {
+        for index in declaration.indexes where !index.isPlain {
+            let text = try index.sql(plan, name: index.name, connection)
+            let wanted = SchemaExpression.signature(ofIndex: text)
+            let isThere = table.indexes.contains { existing in
+                existing.isUnique == index.isUnique
+                    && SchemaExpression.signature(ofIndex: existing.sql) == wanted
+            }
+            if isThere { continue }
+            let namesake = table.indexes.first { $0.name.isSameIdentifier(as: index.name) }
+            guard index.isNamed, let namesake else {
+                missingIndexes.append(index)
+                continue
+            }
+            note(
+                index.positions.first.map { plan.columns[$0].name }, expected: text,
+                found: namesake.sql.isEmpty ? namesake.description : namesake.sql)
+        }
+    }
 
     private mutating func compareIndexes() {
         var notedNames: Set<String> = []
-        for index in declaration.indexes {
+        for index in declaration.indexes where index.isPlain {
             let names = index.positions.map { plan.columns[$0].name }
             if table.indexes.contains(where: { $0.isUnique == index.isUnique && $0.covers(names) })
             {
@@ -130,7 +187,8 @@ struct SchemaComparison {
         }
         for existing in table.indexes where existing.isUnique && existing.isPlain {
             let isDeclared = declaration.indexes.contains { index in
-                index.isUnique && existing.covers(index.positions.map { plan.columns[$0].name })
+                index.isUnique && index.isPlain
+                    && existing.covers(index.positions.map { plan.columns[$0].name })
             }
             if !isDeclared, !notedNames.contains(existing.name) {
                 note(
@@ -142,7 +200,7 @@ struct SchemaComparison {
 
     private func isDeclared(_ existing: ExistingIndex) -> Bool {
         declaration.indexes.contains { index in
-            index.isUnique == existing.isUnique
+            index.isUnique == existing.isUnique && index.isPlain
                 && existing.covers(index.positions.map { plan.columns[$0].name })
         }
     }
@@ -207,6 +265,9 @@ extension RecordPlan {
     /// reference.
     func isAddable(_ position: Int, _ declaration: TableDeclaration) -> Bool {
         guard !keyPositions.contains(position) else { return false }
+        // "The column may not have a default value of … an expression in parentheses", if there are
+        // rows: https://www.sqlite.org/lang_altertable.html#alter_table_add_column
+        guard declaration.defaultExpressions[position] == nil else { return false }
         let hasDefault = declaration.defaults[position] != nil
         let references = declaration.references.filter { $0.positions.contains(position) }
         guard references.isEmpty else {

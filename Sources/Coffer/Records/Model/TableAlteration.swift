@@ -98,12 +98,12 @@ struct RecordAlteration {
         let plan = try RecordPlan.of(R.self)
         try connection.altering(plan.table) { remake throws(StoreError) in
             var work = try RecordAlteration(plan, remake)
-            try work.requireDeclared(alteration.dropsUndeclared)
             for (path, source) in alteration.sources {
                 try work.set(try plan.position(of: path), source)
             }
             try work.drop(alteration.dropped)
             try work.keepOthers()
+            if !alteration.dropsUndeclared { try work.requireDeclared() }
             try work.finish()
             try connection.refillFullTexts(of: remake.table)
         }
@@ -215,6 +215,9 @@ struct RecordAlteration {
                 try copy(old, to: position)
             } else if let value = declaration.defaults[position] {
                 values[position] = SQL(text: "?", arguments: [value])
+            } else if let expression = declaration.defaultExpressions[position] {
+                values[position] = "(\(expression))"
+                checked.insert(position)
             } else if plan.rowIDPosition == position, hasRowIDs,
                 let rowID = try connection.freeRowIDName(of: remake.table, schema: "main")
             {
@@ -243,19 +246,40 @@ struct RecordAlteration {
 
     // MARK: Making
 
-    /// - Throws: `.mismatch` for a clause of the table that the type cannot declare, unless it is
+    /// - Throws: `.mismatch` for a clause of the table that the type does not declare, unless it is
     ///   to be dropped.
-    private func requireDeclared(_ isDropped: Bool) throws(StoreError) {
-        guard !isDropped else { return }
-        let clauses = ["check", "collate", "autoincrement", "conflict", "generated", "strict"]
-        let found = SQLToken.tokens(of: remake.sql).first { token in
-            token.kind == .word && clauses.contains(token.name.asciiLowercased)
+    private func requireDeclared() throws(StoreError) {
+        let declaration = try plan.declaration()
+        let tokens = SQLToken.tokens(of: remake.sql)
+        let others = ["conflict", "generated", "strict", "as"]
+        for token in tokens where token.kind == .word {
+            let word = token.name.asciiLowercased
+            if others.contains(word) || word == "autoincrement" && !declaration.isAutoincrement {
+                throw undeclared(token.name.uppercased())
+            }
         }
-        guard let clause = found?.name.uppercased() else { return }
-        throw StoreError(
-            .mismatch, "\(plan.typeName) does not declare a \(clause) that the table has",
-            hint: "Call table.dropUndeclaredClauses() to give it up, or alter the table with "
-                + "tx.table(…).renameColumn and dropColumns, which keep it.",
+        let schema = SchemaExpression(plan: plan, connection: connection, isNew: true)
+        var checks = SchemaExpression.checks(of: remake.sql)
+        for check in declaration.checks {
+            checks.remove(SchemaExpression.signature(try schema.text(check)))
+        }
+        if let check = checks.first { throw undeclared("CHECK (\(check.joined(separator: " ")))") }
+        for column in columns where !changes.dropped.contains(column.name.asciiLowercased) {
+            let found = try connection.collation(ofColumn: column.name, in: remake.table)
+            guard let found, !found.isSameIdentifier(as: "BINARY") else { continue }
+            let name = changes.renamed[column.name.asciiLowercased] ?? column.name
+            let collation = position(of: name).flatMap { declaration.collations[$0] }
+            guard collation?.rawValue.isSameIdentifier(as: found) == true else {
+                throw undeclared("COLLATE \(found)")
+            }
+        }
+    }
+
+    private func undeclared(_ clause: String) -> StoreError {
+        StoreError(
+            .mismatch, "\(plan.typeName) does not declare a \(clause), which the table has",
+            hint: "Declare it, or give it up with table.dropUndeclaredClauses(). tx.table(…)"
+                + ".renameColumn and dropColumns keep it.",
             table: plan.table)
     }
 

@@ -5,8 +5,15 @@ struct TableDeclaration: Sendable {
         let name: String
         /// Whether the type declares the name, so that no other name may replace it.
         let isNamed: Bool
+        /// The columns; empty for an index of expressions.
         let positions: [Int]
+        let expressions: [SQL]
         let isUnique: Bool
+        /// The condition of a partial index.
+        let condition: SQL?
+
+        /// Whether it is one of columns, for all rows.
+        var isPlain: Bool { expressions.isEmpty && condition == nil }
     }
 
     struct ResolvedReference: Sendable {
@@ -23,6 +30,12 @@ struct TableDeclaration: Sendable {
     /// Keyed by the column's position; never NULL.
     private(set) var defaults: [Int: Value] = [:]
     private(set) var fullText: ResolvedFullText?
+    /// Defaults that are computed for each row, by the column's position.
+    private(set) var defaultExpressions: [Int: SQL] = [:]
+    private(set) var checks: [SQL] = []
+    /// By the column's position.
+    private(set) var collations: [Int: Collation] = [:]
+    private(set) var isAutoincrement = false
 
     init<R: Record>(_ type: R.Type, _ plan: RecordPlan) throws(StoreError) {
         indexes = try Self.indexes(of: type, plan)
@@ -30,14 +43,52 @@ struct TableDeclaration: Sendable {
             references.append(try Self.resolve(reference, plan))
         }
         for declared in R.defaults {
-            let position = try plan.position(of: declared.path)
-            let found = try declared.value(ConditionColumn(plan, at: position))
-            let isOfOtherCount = found.isDate && !plan.columns[position].countsFrom2001IfNew
-            let value = isOfOtherCount ? found.value.countedFrom1970 : found.value
-            if value != .null { defaults[position] = value }
+            try add(declared.source, try plan.position(of: declared.path), plan)
+        }
+        checks = R.checks.map(\.sql)
+        for (path, collation) in R.collations {
+            let position = try plan.position(of: path)
+            let column = plan.columns[position]
+            guard column.storage == .text else {
+                throw StoreError(
+                    .misuse,
+                    "static var collations of \(plan.typeName) names \(column.name), "
+                        + "which holds no texts", table: plan.table, column: column.name)
+            }
+            collations[position] = collation
         }
         fullText = try R.fullTextIndex.map { index throws(StoreError) in
             try ResolvedFullText(index, plan)
+        }
+        isAutoincrement = R.isAutoincrement
+        guard !isAutoincrement || plan.rowIDPosition != nil else {
+            throw StoreError(
+                .misuse,
+                "static var isAutoincrement of \(plan.typeName) needs a key of one "
+                    + "integer, in a table with row ids", table: plan.table)
+        }
+    }
+
+    private mutating func add<R: Record>(
+        _ source: Default<R>.Source, _ position: Int, _ plan: RecordPlan
+    ) throws(StoreError) {
+        let column = plan.columns[position]
+        switch source {
+        case .value(let value):
+            let found = try value(ConditionColumn(plan, at: position))
+            let isOfOtherCount = found.isDate && !column.countsFrom2001IfNew
+            let value = isOfOtherCount ? found.value.countedFrom1970 : found.value
+            if value != .null { defaults[position] = value }
+        case .sql(let sql): defaultExpressions[position] = sql
+        case .now:
+            guard column.encoding == nil, column.countsFrom2001IfNew else {
+                throw StoreError(
+                    .misuse, "\(column.name) has an encoding, so its default is not just now",
+                    hint: "Write it as SQL: Default(\\.\(column.name), sql: …).",
+                    table: plan.table, column: column.name)
+            }
+            // 2451910.5 is the day of 2001.
+            defaultExpressions[position] = "(julianday('now') - 2451910.5) * 86400.0"
         }
     }
 
@@ -46,19 +97,25 @@ struct TableDeclaration: Sendable {
     ) throws(StoreError) -> [ResolvedIndex] {
         var indexes: [ResolvedIndex] = []
         for index in R.indexes {
-            guard !index.paths.isEmpty else {
+            guard !index.paths.isEmpty || !index.expressions.isEmpty else {
                 throw StoreError(
                     .misuse, "an index of \(plan.typeName) has no property",
                     hint: "Name one at least: Index(\\.title).", table: plan.table)
             }
             var positions: [Int] = []
             for path in index.paths { positions.append(try plan.position(of: path)) }
-            let names = positions.map { plan.columns[$0].name }
+            let names =
+                positions.map { plan.columns[$0].name }
+                + index.expressions.map { sql in
+                    SQLToken.tokens(of: sql.text).filter { $0.isName || $0.kind == .literal }
+                        .map(\.name).joined(separator: "_")
+                }
             let name = index.name ?? (["index", plan.table] + names).joined(separator: "_")
             indexes.append(
                 ResolvedIndex(
                     name: name, isNamed: index.name != nil, positions: positions,
-                    isUnique: index.isUnique))
+                    expressions: index.expressions, isUnique: index.isUnique,
+                    condition: index.condition))
         }
         return indexes
     }
@@ -92,7 +149,7 @@ struct TableDeclaration: Sendable {
     func isUnique(_ positions: [Int], _ plan: RecordPlan) -> Bool {
         let wanted = Set(positions)
         return Set(plan.keyPositions) == wanted
-            || indexes.contains { $0.isUnique && Set($0.positions) == wanted }
+            || indexes.contains { $0.isUnique && $0.isPlain && Set($0.positions) == wanted }
     }
 
     /// - Throws: `.misuse` unless the type declares that no two rows have the same value in the
@@ -102,7 +159,10 @@ struct TableDeclaration: Sendable {
     ) throws(StoreError) {
         if plan.keyPositions == [position] { return }
         let indexes = try indexes(of: type, plan)
-        if indexes.contains(where: { $0.isUnique && $0.positions == [position] }) { return }
+        let isDeclared = indexes.contains {
+            $0.isUnique && $0.isPlain && $0.positions == [position]
+        }
+        if isDeclared { return }
         let name = plan.columns[position].name
         throw StoreError(
             .misuse, "\(plan.typeName) does not declare that \(name) is unique",
@@ -115,10 +175,17 @@ struct TableDeclaration: Sendable {
 // MARK: SQL
 
 extension TableDeclaration.ResolvedIndex {
-    func sql(_ plan: RecordPlan, name: String) throws(StoreError) -> String {
-        let terms = positions.map { plan.quotedColumns[$0] }.joined(separator: ", ")
+    func sql(
+        _ plan: RecordPlan, name: String, _ connection: Connection
+    ) throws(StoreError) -> String {
+        let schema = SchemaExpression(plan: plan, connection: connection, isNew: false)
+        var terms = positions.map { plan.quotedColumns[$0] }
+        for expression in expressions { terms.append(try schema.text(expression)) }
+        let clause = try condition.map { (sql) throws(StoreError) in
+            " WHERE \(try schema.text(sql))"
+        }
         return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(try name.quotedIdentifier()) "
-            + "ON \(plan.quotedTable) (\(terms))"
+            + "ON \(plan.quotedTable) (\(terms.joined(separator: ", ")))\(clause ?? "")"
     }
 }
 

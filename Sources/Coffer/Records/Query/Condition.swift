@@ -9,7 +9,7 @@
 /// for NULL. `!` inverts each of them.
 ///
 /// Texts, UUIDs and blobs compare by their bytes. A text's bytes are UTF-8, except in a UTF-16
-/// file. In a table that another program made, the collation that it gives the column applies.
+/// file. A column's collation applies, that of ``Record/collations`` and that of another program.
 public struct Condition<R: Record>: Sendable {
     /// The fragment, in parentheses if it has more than one term.
     let sql: SQL
@@ -53,14 +53,19 @@ public struct Condition<R: Record>: Sendable {
 public func == <R: Record, V: Encodable>(path: KeyPath<R, V>, value: V) -> Condition<R> {
     Condition(path) { column throws(StoreError) in
         // IS can use an index like =, and never yields NULL. Only nullable columns need it.
-        column.sql(column.isNullable ? "IS" : "=", try column.value(value))
+        let value = try column.value(value)
+        // The text, and no argument, tells SQLite 3.15 that a partial index has the rows.
+        if value.value == .null { return "\(SQL(text: column.name)) IS NULL" }
+        return column.sql(column.isNullable ? "IS" : "=", value)
     }
 }
 
 /// True where the column has another value, or NULL where the value is not `nil`.
 public func != <R: Record, V: Encodable>(path: KeyPath<R, V>, value: V) -> Condition<R> {
     Condition(path) { column throws(StoreError) in
-        column.sql("IS NOT", try column.value(value))
+        let value = try column.value(value)
+        if value.value == .null { return "\(SQL(text: column.name)) IS NOT NULL" }
+        return column.sql("IS NOT", value)
     }
 }
 

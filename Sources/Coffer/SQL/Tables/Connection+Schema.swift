@@ -1,3 +1,5 @@
+import CSQLCipher
+
 /// Queries of the schema. Names are compared as SQLite does: without regard to case in ASCII, and
 /// exactly beyond it.
 ///
@@ -225,6 +227,16 @@ extension Connection {
         var columns: [String?] = []
         for row in try pragma("index_info", name, place) { columns.append(try row.read("name")) }
         return columns
+    }
+
+    /// The collation of a column of the main file; `nil` if there is no such column.
+    ///
+    /// - Throws: `.closed`.
+    func collation(ofColumn column: String, in table: String) throws(StoreError) -> String? {
+        var collation: UnsafePointer<CChar>?
+        let code = sqlite3_table_column_metadata(
+            try current().db, "main", table, column, nil, &collation, nil, nil, nil)
+        return code == SQLITE_OK ? collation.map { String(cString: $0) } : nil
     }
 
     /// Runs a pragma as text: it takes no bound values, and SQLite 3.15 has no pragma functions.
