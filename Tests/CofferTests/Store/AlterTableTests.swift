@@ -429,6 +429,31 @@ import Testing
         #expect(try store.changes(since: token).changes.last?.table == "v")
     }
 
+    @Test func `followers of a table hear of its rows after it was altered`() async throws {
+        try execute("CREATE TABLE w(k TEXT PRIMARY KEY, v) WITHOUT ROWID")
+        let store = store
+        let keys = Mutex<Set<[Value]>>([])
+        let follower = Task {
+            for try await event in store.changes(in: "w") {
+                guard case .commit(let rows) = event else { continue }
+                keys.withLock { $0.formUnion(rows.map(\.key)) }
+            }
+        }
+        var number = 0
+        for key in ["before", "after"] {
+            let isHeard = try await comes {
+                number += 1
+                try execute("REPLACE INTO w VALUES ('\(key)', \(number))")
+                return keys.withLock { $0.contains([.text(key)]) }
+            }
+            #expect(isHeard)
+            guard key == "before" else { break }
+            try migrator.run { tx in try tx.table("w").renameColumn("v", to: "value") }
+        }
+        follower.cancel()
+        _ = await follower.result
+    }
+
     @Test func `a statement that was prepared before sees the new column`() throws {
         try makeFamily()
         #expect(try values("SELECT * FROM book").count == 6)
