@@ -921,8 +921,8 @@ import Testing
         struct Account: Record {
             static let isAutoincrement = true
             static var collations: [PartialKeyPath<Self>: Collation] { [\.email: .nocase] }
-            static var checks: [Check<Self>] {
-                [Check(\.balance >= 0), Check(sql: "length(name) < 100")]
+            static var checks: [CheckConstraint<Self>] {
+                [CheckConstraint(\.balance >= 0), CheckConstraint(sql: "length(name) < 100")]
             }
             static var indexes: [Index<Self>] {
                 [

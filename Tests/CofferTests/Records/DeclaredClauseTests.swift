@@ -27,10 +27,11 @@ import Testing
                 Index(sql: "substr(name, 1, \(2))", isUnique: true, where: \.balance > 100),
             ]
         }
-        static var checks: [Check<Self>] {
+        static var checks: [CheckConstraint<Self>] {
             [
-                Check(\.balance >= -0.5 && \.name != "x'"), Check(sql: "length(email) < \(50)"),
-                Check(\.created > Date(timeIntervalSince1970: 0)),
+                CheckConstraint(\.balance >= -0.5 && \.name != "x'"),
+                CheckConstraint(sql: "length(email) < \(50)"),
+                CheckConstraint(\.created > Date(timeIntervalSince1970: 0)),
             ]
         }
         static var defaults: [Default<Self>] {
@@ -214,7 +215,7 @@ import Testing
             var name: String
         }
         struct Typo: Record {
-            static var checks: [Check<Self>] { [Check(sql: "\"nmae\" <> ''")] }
+            static var checks: [CheckConstraint<Self>] { [CheckConstraint(sql: "\"nmae\" <> ''")] }
             var id: Int
             var name: String
         }
@@ -227,7 +228,7 @@ import Testing
             var id: Int
         }
         struct Nul: Record {
-            static var checks: [Check<Self>] { [Check(\.name != "a\0b")] }
+            static var checks: [CheckConstraint<Self>] { [CheckConstraint(\.name != "a\0b")] }
             var id: Int
             var name: String
         }

@@ -90,9 +90,9 @@ public protocol Record: Codable, Sendable {
     /// Conditions that the file keeps for every row, by default none.
     ///
     /// ```swift
-    /// static var checks: [Check<Self>] { [Check(\.price >= 0)] }
+    /// static var checks: [CheckConstraint<Self>] { [CheckConstraint(\.price >= 0)] }
     /// ```
-    static var checks: [Check<Self>] { get }
+    static var checks: [CheckConstraint<Self>] { get }
 
     /// How the texts of columns compare; by default by their bytes. The column's index, its UNIQUE
     /// and all conditions on it compare so.

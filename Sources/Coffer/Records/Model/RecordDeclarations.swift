@@ -78,15 +78,15 @@ public struct Index<R: Record>: Sendable {
 /// A condition that every row of a record's table fulfils: the file refuses any other row.
 ///
 /// ```swift
-/// static var checks: [Check<Self>] {
-///     [Check(\.price >= 0), Check(sql: "length(title) <= 100")]
+/// static var checks: [CheckConstraint<Self>] {
+///     [CheckConstraint(\.price >= 0), CheckConstraint(sql: "length(title) <= 100")]
 /// }
 /// ```
 ///
 /// All programs that write the table check it, so it calls functions that SQLite 3.15 has by
 /// itself, and no others. A condition over NULL is not violated: declare the property as not
 /// optional where it matters.
-public struct Check<R: Record>: Sendable {
+public struct CheckConstraint<R: Record>: Sendable {
     let sql: SQL
 
     /// Describes a condition by key paths.
@@ -244,7 +244,7 @@ extension Record {
     public static var fullTextIndex: FullTextIndex<Self>? { nil }
 
     /// No conditions besides NOT NULL.
-    public static var checks: [Check<Self>] { [] }
+    public static var checks: [CheckConstraint<Self>] { [] }
 
     /// No collations: texts compare by their bytes.
     public static var collations: [PartialKeyPath<Self>: Collation] { [:] }
