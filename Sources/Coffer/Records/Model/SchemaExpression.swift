@@ -43,7 +43,7 @@ struct SchemaExpression {
                     "uses \(token.name)", "Use operators of SQLite that need no function.")
             }
         }
-        return edited.result
+        return try edited.result()
     }
 
     /// The arguments, with dates as the columns hold them.

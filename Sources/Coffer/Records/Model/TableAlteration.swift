@@ -77,6 +77,11 @@ struct RecordAlteration {
     private let remake: TableRemake
     private let columns: [ExistingColumn]
     private let hasRowIDs: Bool
+    private let table: ExistingTable
+    /// Whether a row gets other values than it had.
+    private var computes = false
+    /// Columns whose values SQLite converts because their type changes.
+    private var converted: [(old: ExistingColumn, position: Int)] = []
     /// The SQL that gives a column its values; the others get NULL.
     private var values: [Int: SQL] = [:]
     /// Positions of columns whose values may be of another storage class than the type reads.
@@ -87,7 +92,7 @@ struct RecordAlteration {
         self.plan = plan
         self.remake = remake
         connection = remake.connection
-        let table = try ExistingTable(remake.table, connection)
+        table = try ExistingTable(remake.table, connection)
         columns = table.columns
         hasRowIDs = !table.isWithoutRowID
     }
@@ -98,15 +103,31 @@ struct RecordAlteration {
         let plan = try RecordPlan.of(R.self)
         try connection.altering(plan.table) { remake throws(StoreError) in
             var work = try RecordAlteration(plan, remake)
+            try work.requireNoGenerated()
             for (path, source) in alteration.sources {
                 try work.set(try plan.position(of: path), source)
             }
             try work.drop(alteration.dropped)
             try work.keepOthers()
+            try work.requireNoHistory()
             if !alteration.dropsUndeclared { try work.requireDeclared() }
             try work.finish()
             try connection.refillFullTexts(of: remake.table)
         }
+    }
+
+    /// - Throws: `.unsupported` for a table with generated columns, which no INSERT can set and a
+    ///   type does not declare.
+    private func requireNoGenerated() throws(StoreError) {
+        let names = try TableShape(remake.table, connection).names
+        let generated = names.first { name in
+            !columns.contains { $0.name.isSameIdentifier(as: name) }
+        }
+        guard let generated else { return }
+        throw StoreError(
+            .unsupported, "\(generated) is a generated column, which a type cannot declare",
+            hint: "Drop it before with tx.table(…).dropColumns(\"\(generated)\").",
+            table: plan.table, column: generated)
     }
 
     // MARK: Columns
@@ -133,9 +154,11 @@ struct RecordAlteration {
         }
         switch source {
         case .sql(let sql):
+            computes = true
             values[position] = "(\(sql))"
             checked.insert(position)
         case .value(let value):
+            computes = true
             let found = try value(ConditionColumn(plan, at: position))
             let isOfOtherCount = found.isDate && !plan.columns[position].countsFrom2001IfNew
             values[position] = SQL(
@@ -174,7 +197,10 @@ struct RecordAlteration {
         let column = plan.columns[position]
         let sql: SQL = "\(identifier: remake.table).\(identifier: old.name)"
         values[position] = sql
-        if old.affinity != plan.expected(position).affinity { checked.insert(position) }
+        if old.affinity != plan.expected(position).affinity {
+            checked.insert(position)
+            converted.append((old, position))
+        }
         let didCountFrom2001 = old.type.isSameIdentifier(as: DateColumns.declaredType)
         guard didCountFrom2001 != column.countsFrom2001IfNew else { return }
         if didCountFrom2001 {
@@ -185,6 +211,7 @@ struct RecordAlteration {
         // Another program, or a type with an encoding, has counted from 2001 in this column.
         guard column.encoding == nil else { return }
         checked.insert(position)
+        computes = true
         values[position] = """
             CASE WHEN typeof(\(sql)) IN ('integer', 'real') THEN \(sql) - 978307200 \
             ELSE \(sql) END
@@ -241,7 +268,50 @@ struct RecordAlteration {
                     table: plan.table, column: old.name)
             }
         }
+        for (old, new) in changes.renamed where !new.isSameIdentifier(as: old) {
+            let other = columns.first { $0.name.isSameIdentifier(as: new) }
+            guard let other, changes.renamed[other.name.asciiLowercased] == nil else { continue }
+            throw StoreError(
+                .misuse, "the table has a column \(new), whose values \(old) would replace",
+                hint:
+                    "Say so with table.set(\\.\(new), sql: \"\(old)\") and table.drop(\"\(old)\").",
+                table: plan.table, column: new)
+        }
         changes.renamed = changes.renamed.filter { !$1.isSameIdentifier(as: $0) }
+        let places = plan.columns.compactMap { column in
+            columns.firstIndex { old in
+                (changes.renamed[old.name.asciiLowercased] ?? old.name)
+                    .isSameIdentifier(as: column.name)
+            }
+        }
+        changes.isReordered = places != places.sorted()
+        changes.added = Set(
+            plan.columns.map(\.name.asciiLowercased)
+        ).subtracting(columns.map(\.name.asciiLowercased))
+    }
+
+    /// The triggers of a history record no row of a table that is made again.
+    ///
+    /// - Throws: `.unsupported` if rows get other values, and the table has a history.
+    private func requireNoHistory() throws(StoreError) {
+        let key = Set(
+            columns.filter { $0.keyRank > 0 }.map { old in
+                (changes.renamed[old.name.asciiLowercased] ?? old.name).asciiLowercased
+            })
+        let newKey = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
+        guard computes || key != newKey else { return }
+        let history = try connection.firstRow(
+            """
+            SELECT name FROM main.sqlite_master WHERE type = 'trigger'
+            AND tbl_name = \(remake.table) COLLATE NOCASE
+            AND name = \("coffer:\(remake.table):update")
+            """, isReadOnly: true)
+        guard history == nil else {
+            throw StoreError(
+                .unsupported, "the history of the table would miss that its rows change",
+                hint: "End it before with stopKeepingHistory(of:), and begin another one after.",
+                table: plan.table)
+        }
     }
 
     // MARK: Making
@@ -258,6 +328,7 @@ struct RecordAlteration {
                 throw undeclared(token.name.uppercased())
             }
         }
+        try requireDeclaredConstraints(declaration)
         let schema = SchemaExpression(plan: plan, connection: connection, isNew: true)
         var checks = SchemaExpression.checks(of: remake.sql)
         for check in declaration.checks {
@@ -275,6 +346,48 @@ struct RecordAlteration {
         }
     }
 
+    /// The same for UNIQUE, foreign keys and DEFAULT, which the pragmas describe.
+    private func requireDeclaredConstraints(
+        _ declaration: TableDeclaration
+    ) throws(StoreError) {
+        func positions(_ names: [String?]) -> [Int]? {
+            var found: [Int] = []
+            for name in names {
+                guard let name, !changes.dropped.contains(name.asciiLowercased),
+                    let position = position(of: changes.renamed[name.asciiLowercased] ?? name)
+                else { return nil }
+                found.append(position)
+            }
+            return found
+        }
+        for index in table.indexes where index.isUnique && index.sql.isEmpty {
+            guard let positions = positions(index.columns) else { continue }
+            guard declaration.isUnique(positions, plan) else { throw undeclared("UNIQUE") }
+        }
+        let isDeferred = SQLToken.tokens(of: remake.sql).contains { $0.isWord("deferrable") }
+        for key in table.foreignKeys {
+            guard let positions = positions(key.columns) else { continue }
+            let isDeclared = declaration.references.contains {
+                Set($0.positions) == Set(positions)
+                    && $0.parent.table.isSameIdentifier(as: key.parent)
+                    && $0.onDelete.rawValue.isSameIdentifier(as: key.onDelete)
+                    && $0.onUpdate.rawValue.isSameIdentifier(as: key.onUpdate)
+                    && (!isDeferred || $0.isDeferred)
+            }
+            guard isDeclared else { throw undeclared("foreign key of \(key.description)") }
+        }
+        for row in try connection.rows(
+            "PRAGMA main.table_info(\(identifier: remake.table))", isReadOnly: true)
+        where row["dflt_value"] != .null {
+            let name: String = try row.read("name")
+            guard let position = positions([name])?.first else { continue }
+            guard
+                declaration.defaults[position] != nil
+                    || declaration.defaultExpressions[position] != nil
+            else { throw undeclared("DEFAULT of \(name)") }
+        }
+    }
+
     private func undeclared(_ clause: String) -> StoreError {
         StoreError(
             .mismatch, "\(plan.typeName) does not declare a \(clause), which the table has",
@@ -287,6 +400,7 @@ struct RecordAlteration {
         let copies = values.sorted { $0.key < $1.key }.map {
             TableRemake.Copy(column: plan.columns[$0.key].name, value: $0.value)
         }
+        try requireExactConversions()
         let schema = RecordSchema(plan, connection)
         try remake.run(changes, copies) { name throws(StoreError) in
             try schema.tableSQL(named: name)
@@ -294,6 +408,32 @@ struct RecordAlteration {
         try requireReadable()
         // Adds the indexes that the type has gained, and compares everything.
         try schema.create()
+    }
+
+    /// SQLite would make 7 of `'007'` without a word.
+    ///
+    /// - Throws: `.mismatch` for a value that changes if it is converted and converted back.
+    private func requireExactConversions() throws(StoreError) {
+        for (old, position) in converted {
+            // Unary plus, so that the column's own affinity converts nothing.
+            let value = "+\(identifier: old.name)" as SQL
+            let type = SQL(text: plan.columns[position].storage.sqlType)
+            let changed = try connection.firstRow(
+                """
+                SELECT 1 FROM main.\(identifier: remake.table) WHERE CASE typeof(\(value)) \
+                WHEN 'integer' THEN CAST(CAST(\(value) AS \(type)) AS INTEGER) IS NOT \(value) \
+                WHEN 'real' THEN CAST(CAST(\(value) AS \(type)) AS REAL) IS NOT \(value) \
+                WHEN 'text' THEN \
+                CAST(CAST(\(value) AS \(type)) AS TEXT) IS NOT \(value) COLLATE BINARY \
+                ELSE 0 END LIMIT 1
+                """, isReadOnly: true)
+            guard changed == nil else {
+                throw mismatch(
+                    position, old,
+                    "A value would not stay the same. Say how all are converted: "
+                        + "table.set(\\.\(plan.columns[position].name), sql: …).")
+            }
+        }
     }
 
     /// - Throws: `.mismatch` for a value of another storage class than the type reads.

@@ -35,6 +35,13 @@ struct IndexText {
         mentions = found
     }
 
+    /// Whether an expression names a table in front of a column.
+    func isQualified(by table: String) -> Bool {
+        zip(tokens, tokens.dropFirst()).contains { name, sign in
+            name.isName && sign.isSign(".") && name.name.isSameIdentifier(as: table)
+        }
+    }
+
     func mentions(_ column: String) -> Bool {
         mentions.contains { tokens[$0].name.isSameIdentifier(as: column) }
     }
@@ -46,7 +53,7 @@ struct IndexText {
             guard let new = names[tokens[mention].name.asciiLowercased] else { continue }
             edited.replace(tokens[mention].range, by: try new.quotedIdentifier())
         }
-        return edited.result
+        return try edited.result()
     }
 }
 

@@ -178,10 +178,17 @@ struct EditedSQL {
         edits.append((range, text))
     }
 
-    /// The text with all replacements, which must not overlap.
-    var result: String {
+    /// The text with all replacements.
+    ///
+    /// - Throws: `.unsupported` if two of them overlap, as in a text that was understood wrongly.
+    func result() throws(StoreError) -> String {
         var bytes = Array(text.utf8)
+        var end = bytes.count
         for edit in edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
+            guard edit.range.upperBound <= end else {
+                throw StoreError(.unsupported, "a text of the schema cannot be changed")
+            }
+            end = edit.range.lowerBound
             bytes.replaceSubrange(edit.range, with: Array(edit.text.utf8))
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -12,6 +12,14 @@ struct SchemaDependents {
         /// `nil` if it does not compile.
         let uses: [ColumnUse]?
         let failure: StoreError?
+        let tokens: [SQLToken]
+
+        /// Whether the text names a table, other than the one that a trigger is on.
+        func mentions(_ name: String) -> Bool {
+            let found = tokens.filter { $0.isName && $0.name.isSameIdentifier(as: name) }
+            let isOn = kind == "trigger" && table.isSameIdentifier(as: name)
+            return found.count > (isOn ? 1 : 0)
+        }
     }
 
     private let connection: Connection
@@ -48,7 +56,8 @@ struct SchemaDependents {
                     name,
                     Dependent(
                         kind: kind, table: table, updated: trigger?.columns ?? [], uses: uses,
-                        failure: failure)
+                        failure: failure,
+                        tokens: SQLToken.tokens(of: try row.read("sql", as: String?.self) ?? ""))
                 ))
         }
     }
@@ -104,6 +113,50 @@ struct SchemaDependents {
                     $0.name.isSameIdentifier(as: owner) && $0.found.kind == "view"
                 }
             throw Self.refusal("the \(isView ? "view" : "trigger") \(owner)", table, use.column)
+        }
+    }
+
+    /// - Parameter columns: Names of columns that the table gets, in lower case of ASCII.
+    /// - Throws: `.unsupported` for a view or trigger that has one of them in quotes. SQLite took
+    ///   it for a text, and would take it for the column.
+    func requireNoText(_ columns: Set<String>, in table: String) throws(StoreError) {
+        for (name, dependent) in dependents {
+            guard dependent.table.isSameIdentifier(as: table) || dependent.mentions(table) else {
+                continue
+            }
+            let token = dependent.tokens.first {
+                $0.kind == .quoted && columns.contains($0.name.asciiLowercased)
+            }
+            guard let token else { continue }
+            throw Self.refusal("the \(dependent.kind) \(name)", table, token.name)
+        }
+    }
+
+    /// - Throws: `.unsupported` for a view or trigger that takes the columns of a table by their
+    ///   places.
+    func requireNoPlaces(in table: String) throws(StoreError) {
+        for (name, dependent) in dependents where dependent.mentions(table) {
+            let tokens = dependent.tokens
+            for (position, token) in tokens.enumerated() where position > 0 {
+                let before = tokens[position - 1]
+                let isStar =
+                    token.isSign("*")
+                    && (before.isSign(".") || before.isSign(",")
+                        || before.isWord("select", "distinct", "all"))
+                let next = position + 1 < tokens.count ? tokens[position + 1] : nil
+                let isWhole =
+                    token.isName && token.name.isSameIdentifier(as: table)
+                    && (before.isWord("into") || before.isSign("."))
+                    && next?.isSign("(") == false && next?.isSign(".") == false
+                    && tokens[..<position].suffix(3).contains { $0.isWord("into") }
+                guard isStar || isWhole else { continue }
+                throw StoreError(
+                    .unsupported,
+                    "the \(dependent.kind) \(name) takes the columns by their places",
+                    hint: "Keep the order of the properties, or drop it before, and make it again "
+                        + "after.",
+                    table: table)
+            }
         }
     }
 

@@ -18,6 +18,13 @@ extension TableRemake {
                 .unsupported, "an expression of the table has \(new) in quotes, as a text",
                 hint: "Choose another name.", table: table, column: new)
         }
+        // In an expression it may be the keyword as well as the column.
+        let keywords = [
+            "null", "true", "false", "current_date", "current_time", "current_timestamp",
+        ]
+        guard !keywords.contains(old.asciiLowercased) || text.mentions(of: old).count == 1 else {
+            throw refusal("an expression", old)
+        }
         let names = [old.asciiLowercased: new]
         let copies = try copies { names[$0.asciiLowercased] ?? $0 }
         try run(Changes(renamed: names), copies) { name throws(StoreError) in
@@ -90,6 +97,7 @@ extension TableRemake {
                 hint: "End it before with stopKeepingHistory(of:), and begin another one after.",
                 table: table)
         }
+        try requireUnqualified()
         let dependents = try SchemaDependents(connection)
         try connection.current().enforcingForeignKeys { () throws(StoreError) in
             _ = try connection.perform(
@@ -100,6 +108,27 @@ extension TableRemake {
     }
 
     // MARK: Inside
+
+    /// SQLite 3.15 renames a table without these names, and cannot read its own schema afterwards.
+    ///
+    /// - Throws: `.unsupported` if an expression of the table or of an index names the table.
+    private func requireUnqualified() throws(StoreError) {
+        var isQualified = TableText(sql)?.isQualified == true
+        for row in try connection.rows(
+            """
+            SELECT sql FROM main.sqlite_master
+            WHERE type = 'index' AND tbl_name = \(table) COLLATE NOCASE AND sql IS NOT NULL
+            """, isReadOnly: true)
+        {
+            let text = IndexText(try row.read("sql", as: String.self))
+            isQualified = isQualified || text?.isQualified(by: table) != false
+        }
+        guard !isQualified else {
+            throw StoreError(
+                .unsupported, "an expression of the table or of an index names the table",
+                hint: "Alter the table by its record type, or drop the index before.", table: table)
+        }
+    }
 
     private func text() throws(StoreError) -> TableText {
         guard let text = TableText(sql), !sql.isEmpty else { throw isUnreadable }
@@ -166,6 +195,15 @@ extension TableRemake {
                     dropped.isSuperset(of: columns)
                 else { throw refusal("a constraint", column) }
                 items.insert(mention.item)
+            }
+        }
+        // A CHECK behind a dropped column may be about others too.
+        for mention in text.mentions
+        where mention.place == .expression && items.contains(mention.item) {
+            let name = text.tokens[mention.token].name
+            let isColumn = text.items.contains { $0.column?.isSameIdentifier(as: name) == true }
+            guard !isColumn || dropped.contains(name.asciiLowercased) else {
+                throw refusal("a constraint of a dropped column", name)
             }
         }
         return items

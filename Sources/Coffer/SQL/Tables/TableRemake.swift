@@ -15,9 +15,18 @@ struct TableRemake {
     struct Changes {
         var renamed: [String: String] = [:]
         var dropped: Set<String> = []
+        /// Columns that the old table has not, under no name.
+        var added: Set<String> = []
+        /// Whether columns that stay have another order.
+        var isReordered = false
 
         /// Columns that no longer have their old name.
         var gone: Set<String> { dropped.union(renamed.keys) }
+
+        /// Names that the old table has not.
+        var new: Set<String> {
+            added.union(renamed.values.map(\.asciiLowercased)).subtracting(renamed.keys)
+        }
     }
 
     let connection: Connection
@@ -132,6 +141,8 @@ struct TableRemake {
     ) throws(StoreError) {
         let dependents = try SchemaDependents(connection)
         try dependents.requireNoUse(of: changes.gone, in: table)
+        try dependents.requireNoText(changes.new, in: table)
+        if changes.isReordered { try dependents.requireNoPlaces(in: table) }
         let children = try children(changes)
         let parts = try parts(changes)
         let before = try objects()
@@ -310,6 +321,12 @@ struct TableRemake {
                 continue
             }
             guard let index = IndexText(text) else { throw unreadable("index", name) }
+            if let column = changes.new.first(where: index.mentions) {
+                throw StoreError(
+                    .unsupported, "the index \(name) has \(column) in quotes, as a text",
+                    hint: "Choose another name, or drop the index before.", table: table,
+                    column: column)
+            }
             if let column = changes.dropped.first(where: index.mentions) {
                 throw StoreError(
                     .unsupported, "the index \(name) names the column \(column)",

@@ -37,8 +37,11 @@ struct TableText {
     let name: Int
     let items: [Item]
     private(set) var mentions: [Mention] = []
-    /// Positions of `table.` in front of a column in an expression.
-    private var qualifiers: [Range<Int>] = []
+    /// The bytes of each `table.` in front of a column in an expression, and its item.
+    private var qualifiers: [(range: Range<Int>, item: Int)] = []
+
+    /// Whether an expression names the table itself.
+    var isQualified: Bool { !qualifiers.isEmpty }
 
     /// `nil` for a text that is not a CREATE TABLE with a list of columns.
     init?(_ text: String) {
@@ -153,8 +156,8 @@ struct TableText {
             if isBeforeSign, tokens[position + 1].isSign("(") { continue }
             if isBeforeSign, tokens[position + 1].isSign(".") {
                 if token.name.isSameIdentifier(as: tokens[name].name) {
-                    qualifiers.append(
-                        token.range.lowerBound..<tokens[position + 1].range.upperBound)
+                    let end = tokens[position + 1].range.upperBound
+                    qualifiers.append((token.range.lowerBound..<end, item))
                 }
                 continue
             }
@@ -186,10 +189,12 @@ struct TableText {
     ) throws(StoreError) -> String {
         var edited = EditedSQL(text)
         edited.replace(tokens[name].range, by: quotedName)
-        for qualifier in qualifiers { edited.replace(qualifier, by: "") }
+        for qualifier in qualifiers where !dropped.contains(qualifier.item) {
+            edited.replace(qualifier.range, by: "")
+        }
         try rename(names, ofParent: tokens[name].name, without: dropped, &edited)
         for item in dropped { edited.replace(range(ofDropped: item, dropped), by: "") }
-        return edited.result
+        return try edited.result()
     }
 
     /// The text with other names for columns of a table that it refers to.
@@ -198,14 +203,14 @@ struct TableText {
     ) throws(StoreError) -> String {
         var edited = EditedSQL(text)
         edited.replace(tokens[name].range, by: quotedName)
-        for qualifier in qualifiers { edited.replace(qualifier, by: "") }
+        for qualifier in qualifiers { edited.replace(qualifier.range, by: "") }
         for mention in mentions {
             guard case .parent(let table) = mention.place, table.isSameIdentifier(as: parent),
                 let new = names[tokens[mention.token].name.asciiLowercased]
             else { continue }
             edited.replace(tokens[mention.token].range, by: try new.quotedIdentifier())
         }
-        return edited.result
+        return try edited.result()
     }
 
     private func rename(
