@@ -12,7 +12,7 @@ extension TableRemake {
             throw StoreError(
                 .misuse, "the table has a column \(new)", table: table, column: new)
         }
-        let isText = text.mentions(of: new).contains { $0.place == .expression }
+        let isText = text.mentions(of: new).contains(where: \.place.isExpression)
         guard old.isSameIdentifier(as: new) || !isText else {
             throw StoreError(
                 .unsupported, "an expression of the table has \(new) in quotes, as a text",
@@ -199,7 +199,7 @@ extension TableRemake {
         }
         // A CHECK behind a dropped column may be about others too.
         for mention in text.mentions
-        where mention.place == .expression && items.contains(mention.item) {
+        where mention.place == .check && items.contains(mention.item) {
             let name = text.tokens[mention.token].name
             let isColumn = text.items.contains { $0.column?.isSameIdentifier(as: name) == true }
             guard !isColumn || dropped.contains(name.asciiLowercased) else {

@@ -20,10 +20,14 @@ struct TableText {
             case key
             /// The columns of a FOREIGN KEY.
             case foreignKey
-            /// A CHECK, or the expression of a generated column.
-            case expression
+            /// A CHECK.
+            case check
+            /// The expression of a generated column.
+            case generated
             /// Columns of another table, or of this one, after REFERENCES.
             case parent(String)
+
+            var isExpression: Bool { self == .check || self == .generated }
         }
 
         let token: Int
@@ -120,8 +124,10 @@ struct TableText {
                 place = .key
             } else if token.isWord("foreign") {
                 place = .foreignKey
-            } else if token.isWord("check", "as") {
-                place = .expression
+            } else if token.isWord("check") {
+                place = .check
+            } else if token.isWord("as") {
+                place = .generated
             } else if token.isWord("references"), position < end {
                 place = .parent(tokens[position].name)
                 position += 1
@@ -147,7 +153,7 @@ struct TableText {
 
     /// Finds the columns in a list or an expression.
     private mutating func find(_ range: Range<Int>, _ item: Int, _ place: Mention.Place) {
-        let isList = place != .expression
+        let isList = !place.isExpression
         for position in range {
             let token = tokens[position]
             guard token.isName || isList && token.kind == .text else { continue }
