@@ -950,6 +950,50 @@ import Testing
         }
     }
 
+    @Test func `Schema: triggers and views`() throws {
+        struct Sale: Record {
+            var id: Int64?
+            var book: Int64
+            var price: Double
+        }
+        struct Book: Record {
+            static var triggers: [Trigger<Self>] {
+                [
+                    Trigger(
+                        "book_sold", .after, .update(of: \.sold), when: "new.sold IS NOT NULL",
+                        sql: "INSERT INTO sale(book, price) VALUES (new.id, new.price)")
+                ]
+            }
+            var id: Int64?
+            var shelf: Int64
+            var price: Double
+            var sold: Date?
+        }
+
+        struct ShelfValue: Record {
+            static var view: SQL? {
+                """
+                SELECT shelf AS id, count(*) AS books, sum(price) AS total
+                FROM book WHERE sold IS NULL GROUP BY shelf
+                """
+            }
+            var id: Int64
+            var books: Int
+            var total: Double
+        }
+        try store.write { tx throws in
+            try tx.create(Sale.self)
+            try tx.create(Book.self)
+            try tx.create(ShelfValue.self)
+            try tx.insert([
+                Book(id: 1, shelf: 4, price: 2), Book(id: 2, shelf: 4, price: 3),
+            ])
+            try tx.update(Book.where(\.id == 1).set(\.sold, to: Date()))
+            #expect(try tx.fetch(Sale.all).map(\.price) == [2])
+            #expect(try tx.fetch(ShelfValue.all).map(\.total) == [3])
+        }
+    }
+
     @Test func `Schema: migrations`() async throws {
         let migrations = [
             Migration("create articles") { tx in

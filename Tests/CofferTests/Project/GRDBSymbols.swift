@@ -94,6 +94,19 @@ private enum GRDBSymbols {
         }
     }
 
+    struct Score: Record {
+        // `static var view: SQL? { "SELECT …" }`
+        static var view: SQL? { "SELECT name, count(*) AS count FROM player GROUP BY name" }
+        var name: String
+        var count: Int
+    }
+
+    struct Team: Record {
+        // `static var triggers: [Trigger<Self>]`
+        static var triggers: [Trigger<Self>] { [] }
+        var id: Int
+    }
+
     static func observation(_ store: Store, _ token: ChangeToken) async throws {
         // `store.observe { tx in … }`
         for try await _ in store.observe({ tx in try tx.count(Player.all) }) {}

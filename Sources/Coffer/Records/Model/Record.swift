@@ -94,6 +94,32 @@ public protocol Record: Codable, Sendable {
     /// ```
     static var checks: [CheckConstraint<Self>] { get }
 
+    /// The triggers of the table, by default none.
+    ///
+    /// ```swift
+    /// static var triggers: [Trigger<Self>] {
+    ///     [Trigger("book_gone", .after, .delete, sql: "INSERT INTO gone VALUES (old.title)")]
+    /// }
+    /// ```
+    static var triggers: [Trigger<Self>] { get }
+
+    /// The SELECT of a type whose records are the rows of a view; `nil`, the default, for a table.
+    ///
+    /// ```swift
+    /// struct Shelf: Record {
+    ///     static var view: SQL? {
+    ///         "SELECT shelf AS id, count(*) AS books FROM book GROUP BY shelf"
+    ///     }
+    ///     var id: Int64
+    ///     var books: Int
+    /// }
+    /// ```
+    ///
+    /// The view is made by `create`, and only read. The names of its columns are those of the
+    /// properties. It calls functions that SQLite 3.15 has by itself, and no others. `\( )` inserts
+    /// a value that SQL text keeps exactly.
+    static var view: SQL? { get }
+
     /// How the texts of columns compare; by default by their bytes. The column's index, its UNIQUE
     /// and all conditions on it compare so.
     ///

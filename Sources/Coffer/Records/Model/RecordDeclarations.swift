@@ -246,6 +246,12 @@ extension Record {
     /// No conditions besides NOT NULL.
     public static var checks: [CheckConstraint<Self>] { [] }
 
+    /// No triggers.
+    public static var triggers: [Trigger<Self>] { [] }
+
+    /// A table.
+    public static var view: SQL? { nil }
+
     /// No collations: texts compare by their bytes.
     public static var collations: [PartialKeyPath<Self>: Collation] { [:] }
 

@@ -68,6 +68,7 @@ struct RecordSchema {
     }
 
     private func createParts() throws(StoreError) {
+        if let view = try view() { return try view.create() }
         switch try kind() {
         case .nothing: try make()
         case .view: throw isView
@@ -79,6 +80,21 @@ struct RecordSchema {
             let parent = RecordSchema(reference.parent, connection)
             if try parent.kind() == .nothing { try parent.create() }
         }
+        for trigger in try declaredTriggers() { try trigger.create() }
+    }
+
+    private func view() throws(StoreError) -> DeclaredObject? {
+        guard let sql = try plan.declaration().view else { return nil }
+        return DeclaredObject(try plan.viewSQL(sql, connection), .view, plan, connection)
+    }
+
+    private func declaredTriggers() throws(StoreError) -> [DeclaredObject] {
+        var found: [DeclaredObject] = []
+        for trigger in try plan.declaration().triggers {
+            let text = try trigger.sql(plan, connection)
+            found.append(DeclaredObject(text, .trigger(trigger.name), plan, connection))
+        }
+        return found
     }
 
     private func make() throws(StoreError) {
@@ -190,11 +206,17 @@ struct RecordSchema {
 
     /// The differences that `create` cannot resolve; empty if there is no table yet.
     func differences() throws(StoreError) -> [SchemaDifference] {
+        if let view = try view() { return try [view.difference()].compactMap { $0 } }
         switch try kind() {
-        case .nothing: []
-        case .view: [SchemaDifference(column: nil, expected: "a table", found: "a view")]
+        case .nothing: return []
+        case .view: return [SchemaDifference(column: nil, expected: "a table", found: "a view")]
         case .table:
-            try comparison().differences + [fullText()?.difference()].compactMap { $0 }
+            var found = try comparison().differences
+            if let difference = try fullText()?.difference() { found.append(difference) }
+            for trigger in try declaredTriggers() {
+                if let difference = try trigger.difference() { found.append(difference) }
+            }
+            return found
         }
     }
 
@@ -377,7 +399,12 @@ struct RecordSchema {
 
     /// The error for a view where a table is needed.
     var isView: StoreError {
-        mismatch([SchemaDifference(column: nil, expected: "a table", found: "a view")])
+        guard (try? plan.declaration().view) == nil else {
+            return StoreError(
+                .misuse, "\(plan.typeName) is a view, which is only read",
+                hint: "Write the records that it is made of.", table: plan.table)
+        }
+        return mismatch([SchemaDifference(column: nil, expected: "a table", found: "a view")])
     }
 
     private func mismatch(

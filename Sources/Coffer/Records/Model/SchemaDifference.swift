@@ -18,7 +18,7 @@ extension Reading where Self: ~Copyable {
     /// The differences between a record type and its table that `create(_:)` cannot resolve.
     ///
     /// Empty if there is no table yet. The comparison ignores defaults, ON CONFLICT, the order of
-    /// columns, whether a foreign key is deferred, triggers, and what the type does not declare:
+    /// columns, whether a foreign key is deferred, and what the type does not declare: triggers,
     /// CHECK, COLLATE, AUTOINCREMENT, and indexes that are not unique, partial, or on an
     /// expression. A declared CHECK or index of expressions must have the same text.
     ///

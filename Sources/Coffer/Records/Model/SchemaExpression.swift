@@ -82,6 +82,11 @@ struct SchemaExpression {
             "Use functions of SQLite 3.15, or make it with SQL of your own.")
     }
 
+    /// Whether SQLite 3.15 has a function, or the name is a keyword of expressions, in lower case.
+    static func knows(_ name: String) -> Bool {
+        functions.contains(name) || keywords.contains(name)
+    }
+
     private func requireColumn(_ name: String) throws(StoreError) {
         guard !plan.columns.contains(where: { $0.name.isSameIdentifier(as: name) }) else { return }
         throw refusal("names \(name), which is not a column", nil)

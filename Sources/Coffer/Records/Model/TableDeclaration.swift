@@ -36,6 +36,9 @@ struct TableDeclaration: Sendable {
     /// By the column's position.
     private(set) var collations: [Int: Collation] = [:]
     private(set) var isAutoincrement = false
+    private(set) var triggers: [ResolvedTrigger] = []
+    /// The SELECT of a type whose records are the rows of a view.
+    private(set) var view: SQL?
 
     init<R: Record>(_ type: R.Type, _ plan: RecordPlan) throws(StoreError) {
         indexes = try Self.indexes(of: type, plan)
@@ -60,12 +63,29 @@ struct TableDeclaration: Sendable {
         fullText = try R.fullTextIndex.map { index throws(StoreError) in
             try ResolvedFullText(index, plan)
         }
+        for trigger in R.triggers { triggers.append(try ResolvedTrigger(trigger, plan)) }
+        view = R.view
+        try requireNoClausesOfView(plan)
         isAutoincrement = R.isAutoincrement
         guard !isAutoincrement || plan.rowIDPosition != nil else {
             throw StoreError(
                 .misuse,
                 "static var isAutoincrement of \(plan.typeName) needs a key of one "
                     + "integer, in a table with row ids", table: plan.table)
+        }
+    }
+
+    private func requireNoClausesOfView(_ plan: RecordPlan) throws(StoreError) {
+        guard view != nil else { return }
+        let isPlain =
+            indexes.isEmpty && references.isEmpty && defaults.isEmpty && checks.isEmpty
+            && defaultExpressions.isEmpty && collations.isEmpty && fullText == nil
+            && triggers.isEmpty && !plan.isWithoutRowID
+        guard isPlain else {
+            throw StoreError(
+                .misuse, "\(plan.typeName) is a view, and declares clauses of a table",
+                hint: "Declare indexes, references, defaults, checks, collations, triggers and the "
+                    + "full-text index in the types that the view reads.", table: plan.table)
         }
     }
 

@@ -16,6 +16,8 @@ extension RecordTable {
         for other in try plan.parents() + others
         where known.insert(other.table.asciiLowercased).inserted {
             guard try !connection.findsTable(of: other) else { continue }
+            // A missing view would have rows, if it were made.
+            guard try other.declaration().view == nil else { throw try other.notFound }
             let nulls = other.columns.map { _ in "NULL" }.joined(separator: ", ")
             let names = other.quotedColumns.joined(separator: ", ")
             empty.append("\(other.quotedTable)(\(names)) AS (SELECT \(nulls) WHERE 0)")
@@ -27,6 +29,17 @@ extension RecordTable {
 }
 
 extension RecordPlan {
+    /// The error for a missing table or view.
+    var notFound: StoreError {
+        get throws(StoreError) {
+            let isView = try declaration().view != nil
+            return StoreError(
+                .notFound, "there is no \(isView ? "view" : "table") for \(typeName)",
+                hint: "Call tx.create(\(typeName).self)\(isView ? "" : ", or insert a record,") "
+                    + "in a write.", table: table)
+        }
+    }
+
     /// The types that this one refers to, and those that they refer to; one for each table.
     fileprivate func parents() throws(StoreError) -> ArraySlice<RecordPlan> {
         var found = [self]

@@ -385,6 +385,8 @@ final class RecordTable {
         guard error.code == .notFound, error.table == plan.table,
             try RecordSchema(plan, connection).kind() == .nothing
         else { throw try explain(error, connection) }
+        // A missing view would have rows, if it were made.
+        guard try plan.declaration().view == nil else { throw try notFound }
     }
 
     func run<T>(
@@ -498,8 +500,9 @@ final class RecordTable {
     func ready(_ connection: Connection, isCreating: Bool) throws(StoreError) {
         guard !isChecked else { return }
         let schema = RecordSchema(plan, connection)
+        guard try plan.declaration().view == nil else { throw schema.isView }
         if try schema.kind() == .nothing {
-            guard isCreating else { throw notFound }
+            guard isCreating else { throw try notFound }
             try schema.create()
             hasRowIDs = !plan.isWithoutRowID
         } else {
@@ -548,17 +551,14 @@ final class RecordTable {
         }
         let schema = RecordSchema(plan, connection)
         let kind = try schema.kind()
-        if kind == .nothing { return notFound }
+        if kind == .nothing { return try notFound }
         if let missing = try schema.missingColumn() { return missing }
         if let missing = try schema.missingFullText(error) { return missing }
         return isWriting && kind == .view ? schema.isView : error.with(table: plan.table)
     }
 
     private var notFound: StoreError {
-        StoreError(
-            .notFound, "there is no table for \(plan.typeName)",
-            hint: "Call tx.create(\(plan.typeName).self), or insert a record, in a write.",
-            table: plan.table)
+        get throws(StoreError) { try plan.notFound }
     }
 }
 

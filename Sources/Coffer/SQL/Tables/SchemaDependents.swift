@@ -160,6 +160,11 @@ struct SchemaDependents {
         }
     }
 
+    /// Why a view or trigger does not compile; `nil` if it does.
+    func failure(of name: String) -> StoreError? {
+        dependents.first { $0.name.isSameIdentifier(as: name) }?.found.failure
+    }
+
     private static func refusal(
         _ object: String, _ table: String, _ column: String
     ) -> StoreError {
