@@ -12,7 +12,7 @@
 // Keyrings       StoreKeys  KeyCredential  NewSlot  KeyCost  KeySlot  Keyring
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference
-//                CheckConstraint  Collation  Trigger  TableAlteration
+//                CheckConstraint  Collation  Trigger  Generated  TableAlteration
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
 //                Calculation  NumericProperty  NestedQuery  Grouping  Aggregation  GroupCondition
 //                FullTextIndex  FullTextPattern  FullTextTokenizer

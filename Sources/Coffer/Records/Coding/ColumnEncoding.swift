@@ -147,10 +147,7 @@ extension RecordPlan {
     ) throws(StoreError) -> [RecordColumn] {
         let encodings = R.encodings
         guard !encodings.isEmpty else { return columns }
-        let plain = try RecordPlan(
-            typeName: String(describing: type), table: R.table, columns: columns, key: R.key,
-            isWithoutRowID: R.isWithoutRowID
-        ) { plan throws(StoreError) in try TableDeclaration(type, plan) }
+        let plain = try plain(columns, of: type)
         var columns = columns
         for (path, encoding) in encodings {
             let position = try plain.position(of: path)

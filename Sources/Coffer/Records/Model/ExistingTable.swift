@@ -1,3 +1,5 @@
+import CSQLCipher
+
 /// A table in a file, as SQLite's pragmas describe it.
 struct ExistingTable {
     /// In the order of the table.
@@ -62,14 +64,21 @@ struct ExistingTable {
         of name: String, _ connection: Connection
     ) throws(StoreError) -> [ExistingColumn] {
         var columns: [ExistingColumn] = []
-        for row in try connection.rows(
-            "PRAGMA table_info(\(identifier: name))", isReadOnly: false)
-        {
+        // SQLite 3.15 has neither computed columns nor the pragma that lists them.
+        let listsAll = sqlite3_libversion_number() >= 3_026_000
+        let rows = try connection.rows(
+            listsAll
+                ? "PRAGMA table_xinfo(\(identifier: name))"
+                : "PRAGMA table_info(\(identifier: name))", isReadOnly: false)
+        for row in rows {
+            let hidden = listsAll ? try row.read("hidden", as: Int.self) : 0
+            // A column that only a virtual table's SQL may name.
+            if hidden == 1 { continue }
             columns.append(
                 ExistingColumn(
                     name: try row.read("name"), type: try row.read("type"),
                     isNotNull: try row.read("notnull", as: Int.self) != 0,
-                    keyRank: try row.read("pk")))
+                    keyRank: try row.read("pk"), isGenerated: hidden > 1))
         }
         return columns
     }
@@ -104,6 +113,8 @@ struct ExistingColumn {
     let isNotNull: Bool
     /// Position in the primary key, from 1; 0 for a column outside the key.
     let keyRank: Int
+    /// Whether the file computes its values.
+    var isGenerated = false
 
     var affinity: Affinity { Affinity(type) }
 
@@ -111,6 +122,7 @@ struct ExistingColumn {
         var text = type.isEmpty ? "no type" : type
         if isNotNull { text += " NOT NULL" }
         if keyRank > 0 { text += " as part \(keyRank) of the key" }
+        if isGenerated { text += ", computed by the file" }
         return text
     }
 }

@@ -94,6 +94,13 @@ public protocol Record: Codable, Sendable {
     /// ```
     static var checks: [CheckConstraint<Self>] { get }
 
+    /// Columns whose values the file computes, by default none. Needs SQLCipher 4.
+    ///
+    /// ```swift
+    /// static var generated: [Generated<Self>] { [Generated(\.total, sql: "price * count")] }
+    /// ```
+    static var generated: [Generated<Self>] { get }
+
     /// The triggers of the table, by default none.
     ///
     /// ```swift

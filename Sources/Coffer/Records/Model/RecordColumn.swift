@@ -10,6 +10,8 @@ struct RecordColumn: Sendable {
     let kind: ValueKind
     /// The form of the stored values, where the type declares one.
     var encoding: ColumnEncoding?
+    /// How the file computes the values; `nil` for a column that records are written to.
+    var generated: GeneratedExpression?
 }
 
 /// Collects columns while a type decodes or encodes itself, in the order of their first mention.

@@ -119,8 +119,8 @@ extension RecordPlan {
         // Made outside the lock, because this runs the type's own code.
         let plan = try RecordPlan(
             typeName: String(describing: type), table: R.table,
-            columns: try encode(Reflection.columns(of: type), as: type), key: R.key,
-            isWithoutRowID: R.isWithoutRowID
+            columns: try generate(encode(Reflection.columns(of: type), as: type), as: type),
+            key: R.key, isWithoutRowID: R.isWithoutRowID
         ) { plan throws(StoreError) in try TableDeclaration(R.self, plan) }
         return plans.withLock { plans in
             if let first = plans[ObjectIdentifier(type)] { return first }
@@ -129,21 +129,35 @@ extension RecordPlan {
         }
     }
 
+    /// A plan that resolves the key paths of declarations about columns.
+    static func plain<R: Record>(
+        _ columns: [RecordColumn], of type: R.Type
+    ) throws(StoreError) -> RecordPlan {
+        try RecordPlan(
+            typeName: String(describing: type), table: R.table, columns: columns, key: R.key,
+            isWithoutRowID: R.isWithoutRowID
+        ) { plan throws(StoreError) in try TableDeclaration(type, plan) }
+    }
+
     private static let plans = Mutex<[ObjectIdentifier: RecordPlan]>([:])
 
     // MARK: SQL
 
     /// - Parameter orFail: Whether a failure keeps what came before it, which must be nothing.
     func insertSQL(orFail: Bool) -> String {
-        let parameters = (1...columns.count).map { "?\($0)" }.joined(separator: ", ")
-        let names = quotedColumns.joined(separator: ", ")
-        return "INSERT \(orFail ? "OR FAIL " : "")INTO \(quotedTable) (\(names)) "
-            + "VALUES (\(parameters))"
+        let written = columns.indices.filter { columns[$0].generated == nil }
+        let parameters = written.map { "?\($0 + 1)" }.joined(separator: ", ")
+        let names = written.map { quotedColumns[$0] }.joined(separator: ", ")
+        let start = "INSERT \(orFail ? "OR FAIL " : "")INTO \(quotedTable) (\(names)) "
+        guard written.last != columns.count - 1 else { return "\(start)VALUES (\(parameters))" }
+        // The text has to name the last parameter, which is that of a computed column.
+        return "\(start)SELECT \(parameters) WHERE coalesce(1, ?\(columns.count))"
     }
 
     /// Sets every column outside the key. For a record that is all key it sets the key to itself,
     /// so that the statement still shows whether the row exists.
     func updateSQL(orFail: Bool, keeping kept: Set<Int> = []) -> String {
+        let kept = kept.union(generatedPositions)
         let others = columns.indices.filter { !keyPositions.contains($0) && !kept.contains($0) }
         return updateSQL(
             setting: others.isEmpty ? keyPositions : others, where: keyPositions, orFail: orFail)

@@ -68,6 +68,7 @@ struct RecordSchema {
     }
 
     private func createParts() throws(StoreError) {
+        try plan.requireEngineForGenerated()
         if let view = try view() { return try view.create() }
         switch try kind() {
         case .nothing: try make()
@@ -179,6 +180,9 @@ struct RecordSchema {
         if let collation = declaration.collations[position] {
             text += " COLLATE \(collation.rawValue)"
         }
+        if let generated = column.generated {
+            return "\(text) \(try generated.clause(expression(isNew: true)))"
+        }
         if let sql = declaration.defaultExpressions[position] {
             return text + " DEFAULT (\(try expression(isNew: true).text(sql)))"
         }
@@ -289,6 +293,16 @@ struct RecordSchema {
         for column in plan.columns {
             let existing = found.first { $0.name.isSameIdentifier(as: column.name) }
             guard let existing else { throw try missing(column) }
+            guard existing.isGenerated == (column.generated != nil) else {
+                throw mismatch([
+                    SchemaDifference(
+                        column: column.name,
+                        expected: column.generated == nil
+                            ? column.storage.sqlType : "a computed column",
+                        found: existing.description)
+                ])
+            }
+            if existing.isGenerated { continue }
             guard existing.affinity.keeps(column) else {
                 throw mismatch([
                     SchemaDifference(

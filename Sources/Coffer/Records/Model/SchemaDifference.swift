@@ -52,7 +52,7 @@ struct SchemaComparison {
         self.table = table
         declaration = try plan.declaration()
         compareRowID()
-        compareColumns()
+        try compareColumns(connection)
         try compareClauses(connection)
         compareIndexes()
         try compareOtherIndexes(connection)
@@ -73,11 +73,12 @@ struct SchemaComparison {
 
     // MARK: Columns
 
-    private mutating func compareColumns() {
+    private mutating func compareColumns(_ connection: Connection) throws(StoreError) {
         for (position, column) in plan.columns.enumerated() {
             let existing = table.columns.first { $0.name.isSameIdentifier(as: column.name) }
             if let existing {
                 compare(position, existing)
+                try compareExpression(position, existing, connection)
             } else if plan.isAddable(position, declaration) {
                 addableColumns.append(position)
             } else {
@@ -86,8 +87,11 @@ struct SchemaComparison {
                     found: "no such column")
             }
         }
+        // A computed column that the type has not is no value that a record would lose.
         for existing in table.columns
-        where !plan.columns.contains(where: { $0.name.isSameIdentifier(as: existing.name) }) {
+        where !existing.isGenerated
+            && !plan.columns.contains(where: { $0.name.isSameIdentifier(as: existing.name) })
+        {
             note(existing.name, expected: "no such column", found: existing.description)
         }
     }
@@ -103,11 +107,25 @@ struct SchemaComparison {
         let fits =
             (existing.affinity == expected.affinity || isKept)
             && existing.keyRank == expected.keyRank
+            && existing.isGenerated == expected.isGenerated
             && (existing.isNotNull == expected.isNotNull || isRowID)
             && (!isRowID || existing.type.asciiLowercased == "integer")
         if !fits {
             note(expected.name, expected: expected.description, found: existing.description)
         }
+    }
+
+    /// Compares how the file computes a column with what the type declares.
+    private mutating func compareExpression(
+        _ position: Int, _ existing: ExistingColumn, _ connection: Connection
+    ) throws(StoreError) {
+        guard let generated = plan.columns[position].generated, existing.isGenerated else { return }
+        let schema = SchemaExpression(plan: plan, connection: connection, isNew: false)
+        let found = GeneratedExpression.signature(of: existing.name, in: table.sql)
+        guard try found != generated.signature(schema) else { return }
+        note(
+            existing.name, expected: try generated.clause(schema),
+            found: found.map { $0.joined(separator: " ") } ?? existing.description)
     }
 
     // MARK: Clauses
@@ -244,7 +262,8 @@ extension RecordPlan {
         ExistingColumn(
             name: columns[position].name, type: columns[position].declaredType,
             isNotNull: isNotNull(position),
-            keyRank: (keyPositions.firstIndex(of: position) ?? -1) + 1)
+            keyRank: (keyPositions.firstIndex(of: position) ?? -1) + 1,
+            isGenerated: columns[position].generated != nil)
     }
 
     func isNotNull(_ position: Int) -> Bool {
@@ -265,6 +284,7 @@ extension RecordPlan {
     /// reference.
     func isAddable(_ position: Int, _ declaration: TableDeclaration) -> Bool {
         guard !keyPositions.contains(position) else { return false }
+        if let generated = columns[position].generated { return !generated.isStored }
         // "The column may not have a default value of … an expression in parentheses", if there are
         // rows: https://www.sqlite.org/lang_altertable.html#alter_table_add_column
         guard declaration.defaultExpressions[position] == nil else { return false }

@@ -62,7 +62,7 @@ public struct TableAlteration<R: Record> {
     }
 
     /// Drops the clauses of the table that the type does not declare: CHECK, COLLATE,
-    /// AUTOINCREMENT, ON CONFLICT, STRICT, and generated columns.
+    /// AUTOINCREMENT, UNIQUE, DEFAULT, foreign keys, ON CONFLICT, and STRICT.
     ///
     /// Without this call a table with such a clause is an error.
     public mutating func dropUndeclaredClauses() {
@@ -93,7 +93,7 @@ struct RecordAlteration {
         self.remake = remake
         connection = remake.connection
         table = try ExistingTable(remake.table, connection)
-        columns = table.columns
+        columns = table.columns.filter { !$0.isGenerated }
         hasRowIDs = !table.isWithoutRowID
     }
 
@@ -103,7 +103,7 @@ struct RecordAlteration {
         let plan = try RecordPlan.of(R.self)
         try connection.altering(plan.table) { remake throws(StoreError) in
             var work = try RecordAlteration(plan, remake)
-            try work.requireNoGenerated()
+            try work.requireGeneratedDeclared()
             for (path, source) in alteration.sources {
                 try work.set(try plan.position(of: path), source)
             }
@@ -116,18 +116,29 @@ struct RecordAlteration {
         }
     }
 
-    /// - Throws: `.unsupported` for a table with generated columns, which no INSERT can set and a
-    ///   type does not declare.
-    private func requireNoGenerated() throws(StoreError) {
-        let names = try TableShape(remake.table, connection).names
-        let generated = names.first { name in
-            !columns.contains { $0.name.isSameIdentifier(as: name) }
+    /// - Throws: `.unsupported` for a computed column that the type does not declare; `.mismatch`
+    ///   for values of a column that is computed from then on.
+    private func requireGeneratedDeclared() throws(StoreError) {
+        for column in table.columns where column.isGenerated {
+            guard let position = position(of: column.name), plan.columns[position].generated != nil
+            else {
+                throw StoreError(
+                    .unsupported, "\(column.name) is computed by the file, and not in the type",
+                    hint: "Declare it in static var generated, or drop it before with "
+                        + "tx.table(…).dropColumns(\"\(column.name)\").",
+                    table: plan.table, column: column.name)
+            }
         }
-        guard let generated else { return }
-        throw StoreError(
-            .unsupported, "\(generated) is a generated column, which a type cannot declare",
-            hint: "Drop it before with tx.table(…).dropColumns(\"\(generated)\").",
-            table: plan.table, column: generated)
+        for column in columns {
+            guard let position = position(of: column.name), plan.columns[position].generated != nil
+            else { continue }
+            throw StoreError(
+                .mismatch,
+                "the values of \(column.name) would be lost, as the file computes others",
+                hint:
+                    "Drop it before with tx.table(…).dropColumns(\"\(column.name)\"), or give the "
+                    + "computed column another name.", table: plan.table, column: column.name)
+        }
     }
 
     // MARK: Columns
@@ -148,6 +159,7 @@ struct RecordAlteration {
         _ position: Int, _ source: TableAlteration<R>.Source
     ) throws(StoreError) {
         let name = plan.columns[position].name
+        try plan.requireSettable(position)
         guard values[position] == nil else {
             throw StoreError(
                 .misuse, "\(name) gets its values twice", table: plan.table, column: name)
@@ -235,7 +247,8 @@ struct RecordAlteration {
     /// - Throws: `.mismatch` for a column without values, and for one that would get lost.
     private mutating func keepOthers() throws(StoreError) {
         let declaration = try plan.declaration()
-        for position in plan.columns.indices where values[position] == nil {
+        for position in plan.columns.indices
+        where values[position] == nil && plan.columns[position].generated == nil {
             let name = plan.columns[position].name
             let old = columns.first { $0.name.isSameIdentifier(as: name) }
             if let old, changes.renamed[old.name.asciiLowercased] == nil {
@@ -279,7 +292,7 @@ struct RecordAlteration {
         }
         changes.renamed = changes.renamed.filter { !$1.isSameIdentifier(as: $0) }
         let places = plan.columns.compactMap { column in
-            columns.firstIndex { old in
+            table.columns.firstIndex { old in
                 (changes.renamed[old.name.asciiLowercased] ?? old.name)
                     .isSameIdentifier(as: column.name)
             }
@@ -287,7 +300,7 @@ struct RecordAlteration {
         changes.isReordered = places != places.sorted()
         changes.added = Set(
             plan.columns.map(\.name.asciiLowercased)
-        ).subtracting(columns.map(\.name.asciiLowercased))
+        ).subtracting(table.columns.map(\.name.asciiLowercased))
     }
 
     /// The triggers of a history record no row of a table that is made again.
@@ -321,7 +334,7 @@ struct RecordAlteration {
     private func requireDeclared() throws(StoreError) {
         let declaration = try plan.declaration()
         let tokens = SQLToken.tokens(of: remake.sql)
-        let others = ["conflict", "generated", "strict", "as"]
+        let others = ["conflict", "strict"]
         for token in tokens where token.kind == .word {
             let word = token.name.asciiLowercased
             if others.contains(word) || word == "autoincrement" && !declaration.isAutoincrement {

@@ -46,7 +46,9 @@ struct TableDeclaration: Sendable {
             references.append(try Self.resolve(reference, plan))
         }
         for declared in R.defaults {
-            try add(declared.source, try plan.position(of: declared.path), plan)
+            let position = try plan.position(of: declared.path)
+            try plan.requireSettable(position)
+            try add(declared.source, position, plan)
         }
         checks = R.checks.map(\.sql)
         for (path, collation) in R.collations {
@@ -80,12 +82,14 @@ struct TableDeclaration: Sendable {
         let isPlain =
             indexes.isEmpty && references.isEmpty && defaults.isEmpty && checks.isEmpty
             && defaultExpressions.isEmpty && collations.isEmpty && fullText == nil
-            && triggers.isEmpty && !plan.isWithoutRowID
+            && triggers.isEmpty && plan.generatedPositions.isEmpty && !plan.isWithoutRowID
         guard isPlain else {
             throw StoreError(
                 .misuse, "\(plan.typeName) is a view, and declares clauses of a table",
-                hint: "Declare indexes, references, defaults, checks, collations, triggers and the "
-                    + "full-text index in the types that the view reads.", table: plan.table)
+                hint:
+                    "Declare indexes, references, defaults, checks, collations, triggers, computed "
+                    + "columns and the full-text index in the types that the view reads.",
+                table: plan.table)
         }
     }
 

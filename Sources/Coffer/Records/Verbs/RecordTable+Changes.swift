@@ -161,6 +161,7 @@ extension RecordTable {
                 .misuse, "the key identifies the row, so an update cannot change it",
                 table: plan.table, column: plan.columns[position].name)
         }
+        for position in positions { try plan.requireSettable(position) }
         try ready(connection, isCreating: false)
         let orFail = try RecordSchema(plan, connection).updatesOneRowAlone()
         let statement = try prepare(
@@ -198,7 +199,7 @@ extension RecordTable {
                 column: names.first)
         }
         // The row keeps its key, because other rows may refer to it.
-        let kept = Set(positions + plan.keyPositions)
+        let kept = Set(positions + plan.keyPositions).union(plan.generatedPositions)
         let others = plan.columns.indices.filter { !kept.contains($0) }
         let statement = try prepare(
             plan.updateSQL(

@@ -107,6 +107,7 @@ public struct RecordUpdate<R: Record>: Sendable {
         do throws(StoreError) {
             let plan = try RecordPlan.of(R.self)
             let position = try plan.position(of: path)
+            try plan.requireSettable(position)
             var assignment = SQL(text: "\(plan.quotedColumns[position]) = ")
             assignment.append(try value(plan, position))
             update.assignments.append(assignment)
