@@ -13,30 +13,10 @@ import Testing
         path = folder.path("downloads.db")
     }
 
-    private func run() throws -> String {
+    private func run(_ words: [String]) throws -> Tool.Output {
         let program = Tool.executable.deletingLastPathComponent()
             .appending(path: "DownloadsProgram").path
-        let output = try Tool.runProgram([program, folder.url.path])
-        #expect(output.exitCode == 0, "\(output.errorText)")
-        return output.text
-    }
-
-    private func expected(added: Int, incomplete: Int, reports: Int) -> String {
-        """
-        store      \(path)
-        added      \(added) downloads
-        incomplete \(incomplete)
-        reports    \(reports)
-        newest first
-            2026-02-01T09:05:00Z  Planimeter   100 %
-            2026-02-01T09:04:00Z  Pantograph   100 %
-            2026-02-01T09:03:00Z  Chronometer  100 %
-            2026-02-01T09:02:00Z  Theodolite   100 %
-        look-up    https://manuals.example/barometer.pdf
-            from https://manuals.example/barometer.html, 98304 bytes
-            Barometer, a manual: How to use a barometer.
-
-        """
+        return try Tool.runProgram([program] + words)
     }
 
     /// Opens the store with the key that the program has made.
@@ -45,47 +25,50 @@ import Testing
         return try Store(path: path, key: key, mode: .mustExist)
     }
 
-    @Test func `it fetches everything, keeps it, and continues where it was stopped`() throws {
-        #expect(try run() == expected(added: 6, incomplete: 6, reports: 32))
-        #expect(try run() == expected(added: 0, incomplete: 0, reports: 0))
-        // The state after a run that ended in the middle of one file, and before another one.
-        let store = try open()
-        try store.write { tx in
-            try tx.execute("DELETE FROM manual WHERE title LIKE 'Theodolite%'")
-            try tx.execute("UPDATE download SET bytesDone = 983040 WHERE title = 'Theodolite'")
-            try tx.execute("DELETE FROM download WHERE title = 'Barometer'")
+    @Test
+    func
+        `64 downloads survive broken connections and kills, obey each command, and leave nothing in the clear`()
+        throws
+    {
+        let output = try run(["demo", folder.url.path, "\(testSeed())"])
+        #expect(output.exitCode == 0, "\(output.text)\(output.errorText)")
+        let lines = output.text.split(separator: "\n").map {
+            $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
         }
-        try store.close()
-        #expect(try run() == expected(added: 1, incomplete: 2, reports: 3))
-    }
+        // The program compares them; a program that compares nothing would end well, too.
+        for line in [
+            "kill -9 ends fetch 3 yes", "paused 8", "cancelled 4", "failed 2", "removed 4",
+            "files that equal the server's, byte by byte 60",
+        ] {
+            #expect(lines.contains(line), "\(line): \(output.text)")
+        }
 
-    @Test func `its file has the rows, and nothing in the clear`() throws {
-        _ = try run()
         let store = try open()
         try store.read { tx throws in
-            let downloads = try tx.rows(
-                "SELECT title, bytesDone FROM download ORDER BY created"
-            ).map { $0.values }
-            #expect(
-                downloads == [
-                    ["Sextant", 412_160], ["Barometer", 98_304], ["Theodolite", 1_048_576],
-                    ["Chronometer", 5_000], ["Pantograph", 65_537], ["Planimeter", 262_144],
-                ])
-            let manuals = try tx.rows(
-                "SELECT title, length(thumbnail) FROM manual WHERE url LIKE '%/%er.pdf' ORDER BY 1"
-            ).map { $0.values }
-            #expect(
-                manuals == [
-                    ["Barometer, a manual", 2_048], ["Chronometer, a manual", nil],
-                    ["Planimeter, a manual", 2_048],
-                ])
+            let counts = try tx.rows("SELECT state, count(*) FROM download GROUP BY 1").map {
+                $0.values
+            }
+            #expect(counts == [["done", 60]])
+            // The manuals of removed downloads are gone with them.
+            let manuals = AttachmentBucket<UUID>("manuals")
+            #expect(try tx.attachments(in: manuals).count == 60)
         }
         try store.close()
+
         let bytes = try Data(contentsOf: URL(filePath: path))
-        #expect(bytes.range(of: Data("manual".utf8)) == nil)
+        #expect(bytes.range(of: Data("Manual".utf8)) == nil)
+        #expect(bytes.range(of: Data("http".utf8)) == nil)
         let attributes = try FileManager.default.attributesOfItem(
             atPath: folder.url.appending(path: "key").path)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         #expect(attributes[.size] as? Int == 32)
+    }
+
+    @Test func `words that it does not know get its usage, and exit code 2`() throws {
+        for words in [["fetch"], ["fetch", folder.url.path, "manuals/sextant.pdf"], ["x"]] {
+            let output = try run(words)
+            #expect(output.exitCode == 2)
+            #expect(output.errorText.hasPrefix("usage: Downloads"))
+        }
     }
 }
