@@ -249,6 +249,24 @@ import Testing
         #expect(try fixture.store.read { tx throws in try tx.triggerExists("i") })
     }
 
+    @Test func `a view of other texts is another view`() throws {
+        let texts = ["'a'", "'A'", "\"a\"", "\"A\"", "'\u{e9}'", "'e\u{301}'", "1", "01"]
+        for (place, text) in texts.enumerated() {
+            for (otherPlace, other) in texts.enumerated() {
+                let plan = try RecordPlan.of(ShelfSum.self)
+                try fixture.execute("CREATE VIEW shelf_sum AS SELECT \(SQL(text: text)) AS id")
+                let object = try store.read { tx throws in
+                    let object = DeclaredObject(
+                        "create view SHELF_SUM  as select \(other) as id", .view, plan,
+                        try tx.connection())
+                    return try object.difference()
+                }
+                #expect((object == nil) == (place == otherPlace), "\(text) \(other)")
+                try fixture.execute("DROP VIEW shelf_sum")
+            }
+        }
+    }
+
     @Test func `a table in a view's place stays`() throws {
         try fill()
         try fixture.execute("CREATE TABLE shelf_sum(id INTEGER PRIMARY KEY, books, total, note)")

@@ -41,10 +41,16 @@ struct DeclaredObject {
             type: try row.read("type"), table: try row.read("tbl_name"), sql: try row.read("sql"))
     }
 
-    /// Whether an object of the file says the same, in any case of names and with any space.
+    /// Whether an object of the file says the same, in any case of names and with any space. What
+    /// is in quotes may be a text, so its case counts.
     private func isSame(_ found: Existing) -> Bool {
         found.type == (isView ? "view" : "trigger") && found.table.isSameIdentifier(as: plan.table)
-            && SchemaExpression.signature(found.sql) == SchemaExpression.signature(sql)
+            && Self.signature(found.sql) == Self.signature(sql)
+    }
+
+    private static func signature(_ sql: String) -> [SQLText] {
+        let quoted = SQLToken.tokens(of: sql).filter { $0.kind == .quoted }.map(\.name)
+        return (SchemaExpression.signature(sql) + quoted).map { SQLText($0) }
     }
 
     /// Makes it if the file has none. In a migration, puts it in the place of another one.
