@@ -209,4 +209,31 @@ extension Store {
     public func close() async throws {
         try await Self.offPool { [core] () throws(StoreError) in try core.close() }
     }
+
+    /// Refuses reads and writes that wait or come later, lets running ones end, then closes the
+    /// file. For the end of a server, which has no time for a queue.
+    ///
+    /// ```swift
+    /// try await store.shutDown()
+    /// ```
+    ///
+    /// Waiting and later work throws `.closed`. Running work may end within `waitTimeout`; after
+    /// that it is stopped, undone and throws `.closed`. A write that has returned is durable. A
+    /// second call does nothing, also after ``close()``, which lets waiting work run first.
+    ///
+    /// - Throws: `StoreError` `.busy` if a body did not end although it was stopped, because it
+    ///   does not use the store: the store then goes on; `.misuse` inside a body of this store;
+    ///   `.wouldDeadlock` as for ``rekey(to:)``: the store then goes on.
+    /// - Complexity: O(*waiting*), after the running work.
+    public func shutDown() throws {
+        try core.shutDown()
+    }
+
+    /// Refuses waiting and later work, lets running work end and closes the file, without blocking
+    /// a thread of the cooperative pool.
+    ///
+    /// - Throws: As the synchronous form. Cancelling the task does not stop it.
+    public func shutDown() async throws {
+        try await Self.offPool { [core] () throws(StoreError) in try core.shutDown() }
+    }
 }

@@ -237,6 +237,28 @@ extension StoreCore {
         }
     }
 
+    /// Refuses waiting and later work, lets running work end, and undoes what has not ended after
+    /// `waitTimeout`. Then closes all connections.
+    ///
+    /// - Throws: As `Store.shutDown()`; the store then goes on.
+    func shutDown() throws(StoreError) {
+        try changeLife { life throws(StoreError) in
+            switch life {
+            case .closed: return
+            case .suspended: shut()
+            case .open:
+                try DeadlockWatch.wait(
+                    forAllOf: [queue.gate, readGate], holding: [lifeGate]
+                ) { () throws(StoreError) in try drain(Self.closed) }
+                // The closed gates admit nobody, as if this thread held them.
+                checkpointer.pausing(isLast: true) { shut() }
+                pool.rotations.allowWaiting()
+            }
+            life = .closed
+            pool.events.closed()
+        }
+    }
+
     static var closed: StoreError { StoreError(.closed, "the store was closed") }
 
     static var suspended: StoreError {
