@@ -9,6 +9,7 @@
 //                StoreStatistics  WriteStatistics  CheckpointStatistics  RunningWrite
 //                BucketCacheStatistics
 //                Interruption  StorePool  StorePoolStatistics
+//                StoreTracer  TransactionSpan  TracedTransaction
 // Keyrings       StoreKeys  KeyCredential  NewSlot  KeyCost  KeySlot  Keyring
 // Records        Record  Exemplified  RecordAccess  RecordAccessReport  ColumnEncoding
 //                DateEncoding  Index  Default  Reference  SchemaDifference

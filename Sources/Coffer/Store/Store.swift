@@ -96,7 +96,9 @@ public final class Store: Sendable {
         _ body: (inout WriteTransaction) throws -> T
     ) throws -> T {
         let caller = Caller(fileID: fileID, line: line)
-        return try core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
+        let request = WriteQueue.Request(mode: mode, timeout: timeout, caller: caller)
+        if let tracer = core.tracer { return try core.write(tracedBy: tracer, request, body) }
+        return try core.write(request, body)
     }
 
     /// Runs `body` in a transaction: returned means durable, thrown means nothing happened.
@@ -119,7 +121,9 @@ public final class Store: Sendable {
         _ body: @escaping @Sendable (inout WriteTransaction) throws -> T
     ) async throws -> T {
         let caller = Caller(fileID: fileID, line: line)
-        return try await core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
+        let request = WriteQueue.Request(mode: mode, timeout: timeout, caller: caller)
+        if let tracer = core.tracer { return try await core.write(tracedBy: tracer, request, body) }
+        return try await core.write(request, body)
     }
 
     /// Runs `body` in a transaction, for a body without a result.
@@ -144,7 +148,9 @@ public final class Store: Sendable {
         _ body: @escaping @Sendable (inout WriteTransaction) throws -> Void
     ) async throws {
         let caller = Caller(fileID: fileID, line: line)
-        try await core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
+        let request = WriteQueue.Request(mode: mode, timeout: timeout, caller: caller)
+        if let tracer = core.tracer { return try await core.write(tracedBy: tracer, request, body) }
+        try await core.write(request, body)
     }
 
     /// Runs `body` in a transaction, for a body without a result.
@@ -162,7 +168,9 @@ public final class Store: Sendable {
         _ body: (inout WriteTransaction) throws -> Void
     ) throws {
         let caller = Caller(fileID: fileID, line: line)
-        try core.write(.init(mode: mode, timeout: timeout, caller: caller), body)
+        let request = WriteQueue.Request(mode: mode, timeout: timeout, caller: caller)
+        if let tracer = core.tracer { return try core.write(tracedBy: tracer, request, body) }
+        try core.write(request, body)
     }
 
     /// Runs `body` on one snapshot of the store.
@@ -181,7 +189,10 @@ public final class Store: Sendable {
     public func read<T>(
         timeout: Duration? = nil, _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
-        try core.read(timeout: timeout, body)
+        if let tracer = core.tracer {
+            return try core.read(tracedBy: tracer, timeout: timeout, body)
+        }
+        return try core.read(timeout: timeout, body)
     }
 
     /// Runs `body` on one snapshot of the store.
@@ -194,7 +205,10 @@ public final class Store: Sendable {
     public func read<T: Sendable>(
         timeout: Duration? = nil, _ body: @escaping @Sendable (inout ReadTransaction) throws -> T
     ) async throws -> T {
-        try await core.read(timeout: timeout, body)
+        if let tracer = core.tracer {
+            return try await core.read(tracedBy: tracer, timeout: timeout, body)
+        }
+        return try await core.read(timeout: timeout, body)
     }
 
     // MARK: Facts

@@ -9,6 +9,8 @@ import Synchronization
 final class StoreCore: Sendable {
     let pool: ConnectionPool
     let configuration: Configuration
+    /// Of the configuration; beside it, so that a read or write finds it fast.
+    let tracer: (any StoreTracer)?
     let derivationDuration: Duration
     let queue: WriteQueue
     let readGate: Gate
@@ -57,6 +59,7 @@ final class StoreCore: Sendable {
         self.pool = pool
         self.derivationDuration = derivationDuration
         configuration = pool.configuration
+        tracer = configuration.tracer
         decodedValues =
             pool.journalMode == .wal ? configuration.bucketCache.map(DecodedValues.init) : nil
         sweeper = ExpirySweeper(every: configuration.expirySweepInterval)

@@ -304,6 +304,11 @@ public struct Configuration: Sendable {
     /// A program must bootstrap swift-metrics before it opens the store.
     public var metricsLabel: String?
 
+    /// Begins a span for each read and write, see ``StoreTracer``; `nil` for none.
+    ///
+    /// `CofferService` has one for swift-distributed-tracing.
+    public var tracer: (any StoreTracer)?
+
     /// The most memory that the derivation of a keyring's passphrase may take, in bytes; 160 MiB
     /// unless it is set. A slot that needs more throws `.tooCostly`, and nothing is allocated.
     public var maximumKeyMemoryByteCount = 160 << 20

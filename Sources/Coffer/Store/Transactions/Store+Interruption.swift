@@ -7,7 +7,11 @@ extension Store {
         _ body: (inout ReadTransaction) throws -> T
     ) throws -> T {
         try interruption.running { cancellation in
-            try core.read(timeout: timeout, cancellation: cancellation, body)
+            if let tracer = core.tracer {
+                return try core.read(
+                    tracedBy: tracer, timeout: timeout, cancellation: cancellation, body)
+            }
+            return try core.read(timeout: timeout, cancellation: cancellation, body)
         }
     }
 
@@ -29,7 +33,11 @@ extension Store {
             mode: mode, timeout: timeout, isSharing: false,
             caller: Caller(fileID: fileID, line: line))
         return try interruption.running { cancellation in
-            try core.write(request, cancellation: cancellation, body)
+            if let tracer = core.tracer {
+                return try core.write(
+                    tracedBy: tracer, request, cancellation: cancellation, body)
+            }
+            return try core.write(request, cancellation: cancellation, body)
         }
     }
 }
