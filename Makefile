@@ -10,6 +10,7 @@ endif
 
 scratch := --scratch-path .build$(suffix)
 demo := -c release --package-path Examples --scratch-path '$(CURDIR)/.build-examples$(suffix)'
+server := --package-path Examples/NotesServer --scratch-path '$(CURDIR)/.build-notes$(suffix)'
 # All suites of the store and its observers, and the random harnesses. The sanitizer cannot look
 # into processes that are killed. A power loss is tried with what one thread has written.
 space := $(subst ,, )
@@ -18,17 +19,18 @@ tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/
 		%/KillDuringCompactTests.swift %/PowerLossOfKeyringTests.swift %/PowerLossOfLargeRekeyTests.swift %/PowerLossOfCompactTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
 sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
-	Examples/Fleet Examples/Flights Examples/Replica Examples/Report Examples/Sessions \
+	Examples/Fleet Examples/Flights Examples/NotesServer/Package.swift Examples/NotesServer/Sources \
+	Examples/NotesServer/Tests Examples/Replica Examples/Report Examples/Sessions \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup mandoc openssl data wheels build install uninstall deb test demo lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
+.PHONY: help setup mandoc openssl data wheels build install uninstall deb test demo servers notes lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo 'ENGINE=4          build, test, demo, guards, bench-…: with SQLCipher 4 where the system has 3.x'
+	@echo 'ENGINE=4          build, test, demo, servers, notes, guards, bench-…: with SQLCipher 4 where the system has 3.x'
 	@echo 'FILTER=<pattern>  test: only the tests whose names match; bench-micro…: a room, or names;'
 	@echo '                  guards, proof: their names'
 	@echo 'SKIP=<pattern>    test: without the tests whose names match'
@@ -91,6 +93,14 @@ demo: setup data ## run the example programs, built for release
 	@$(select) swift build --quiet $(demo) --product coffer
 	@$(select) swift run --quiet $(demo) Fleet $(if $(filter 1,$(LONG)),200,24)
 
+servers: setup ## test CofferService and the notes server, which is killed while 256 clients post
+	@$(select) swift build $(server) --build-tests
+	@$(select) swift test $(server) --skip-build
+	@$(select) Examples/NotesServer/crash-test "$$(swift build $(server) --show-bin-path)/NotesServer"
+
+notes: setup ## start the notes server, an example, on port 8080
+	@$(select) swift run $(server) NotesServer
+
 tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 	@$(select) $(if $(FILTER),,COFFER_TSAN=1) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN $(quick) $(few) \
 		--scratch-path .build-tsan$(suffix) --filter '$(or $(FILTER),$(tsan_suites))'
@@ -128,7 +138,7 @@ session: setup ## record the session that the README shows
 		Scripts/session "$$(swift build $(scratch) --show-bin-path)/coffer"
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-install .build-deb .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-bench* .build-micro*
+	rm -rf .build .build-engine4 .build-install .build-deb .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-notes .build-notes-engine4 .build-bench* .build-micro*
 
 bench: setup ## measure all workloads, systems and engines, about fifteen minutes after the build
 	@Benchmarks/run full

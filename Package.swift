@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "Coffer", targets: ["Coffer"]),
         .library(name: "CofferReplica", targets: ["CofferReplica"]),
         .library(name: "CofferObservation", targets: ["CofferObservation"]),
+        .library(name: "CofferService", targets: ["CofferService"]),
         .executable(name: "coffer", targets: ["CofferTool"]),
     ],
     traits: [
@@ -30,15 +31,22 @@ let package = Package(
             name: "SystemSQLCipher",
             description: "Links the SQLCipher that pkg-config finds."
         ),
+        .trait(
+            name: "Service",
+            description: "Fills CofferService, which needs swift-service-lifecycle and "
+                + "swift-distributed-tracing."
+        ),
         .default(enabledTraits: ["SystemSQLCipher"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(
@@ -69,6 +77,20 @@ let package = Package(
         ),
         // Models for screens, with the module Observation of Swift and no user interface.
         .target(name: "CofferObservation", dependencies: ["Coffer"]),
+        // Stores as services of a server, and their spans. Empty without the trait Service, so that
+        // other users do not resolve what it needs.
+        .target(
+            name: "CofferService",
+            dependencies: [
+                "Coffer",
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["Service"])),
+                .product(
+                    name: "Tracing", package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Service"])),
+            ]
+        ),
         // What the tool needs in C: lines from a person by libedit, if it is installed, which is
         // loaded when it is needed, and the name of the commit.
         .target(

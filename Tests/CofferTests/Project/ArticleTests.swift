@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// The articles show code that `ArticleCode` compiles and runs.
+/// The articles show code that `ArticleCode` compiles and runs, and for servers the tests of
+/// `CofferService`, which need other packages.
 @Suite struct ArticleTests {
     static let articles: [String] = {
         let folder = Repository.root.appending(path: "Sources/Coffer/Coffer.docc").path
@@ -17,7 +18,11 @@ import Testing
     /// Lines may be broken elsewhere, and `…` stands for anything.
     @Test(arguments: articles)
     func `the code of an article is compiled as it is shown`(article: String) throws {
-        let code = Self.dense(try Repository.text("Tests/CofferTests/Project/ArticleCode.swift"))
+        let files = [
+            "Tests/CofferTests/Project/ArticleCode.swift",
+            "Examples/NotesServer/Tests/CofferServiceTests/ServersArticleCode.swift",
+        ]
+        let code = try files.map { Self.dense(try Repository.text($0)) }.joined()
         for block in try Self.blocks(of: article) {
             var rest = code[...]
             for piece in Self.dense(block).split(separator: "…") {
