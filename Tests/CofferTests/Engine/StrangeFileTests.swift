@@ -78,6 +78,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [16, 32, 64, 96])
+    func `ciphertext that looks like the start of a page does not hide a plaintext header`(
+        count: Int
+    ) throws {
+        var bytes = headerInClear(count)
+        // A leaf without a freeblock, with a cell that begins where the content does not.
+        bytes.replaceSubrange(100..<110, with: [13, 0, 0, 0, 1, 0x0f, 0xf0, 0, 0x0f, 0x00])
+        if count == 16 {
+            // A page size and a cell that fit, and a fraction that does not.
+            bytes.replaceSubrange(16..<24, with: [16, 0, 1, 1, 80, 65, 32, 32])
+            bytes[109] = 0xf0
+        }
+        try write(bytes)
+        try expectPlaintextHeader()
+    }
+
     @Test func `a file with a plaintext header that the engine made is recognised too`() throws {
         // Only SQLCipher 4 has the setting.
         guard isEngine4 else { return }

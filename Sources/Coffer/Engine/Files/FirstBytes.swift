@@ -23,8 +23,13 @@ enum FirstBytes {
         bytes.count >= Self.count && isPlaintext(bytes) && bytes[20] != 0 && !hasSchemaRoot(bytes)
     }
 
-    /// Whether the b-tree page header of a table follows the database header. Fewer than one in a
-    /// million files of ciphertext look like that.
+    /// Whether the b-tree page header of a table follows the database header. Fewer than one in
+    /// 100 000 files of ciphertext look like that.
+    ///
+    /// Fields of the database header that never vary are looked at too, since all but 16 bytes of
+    /// it may be ciphertext: "The database page size … Must be a power of two between 512 and
+    /// 32768 inclusive, or the value 1", "Maximum embedded payload fraction. Must be 64", and the
+    /// two after it "Must be 32".
     ///
     /// > "The b-tree page header is 8 bytes in size for leaf pages and 12 bytes for interior
     /// > pages."
@@ -35,9 +40,15 @@ enum FirstBytes {
         // interpreted as 65536."
         let pageByteCount = integer(16) == 1 ? 65536 : integer(16)
         let contentStart = integer(105) == 0 ? 65536 : integer(105)
-        let cellsEnd = 108 + 2 * integer(103)
-        return [5, 13].contains(bytes[100]) && cellsEnd <= contentStart
-            && contentStart <= pageByteCount && bytes[107] <= 60
+        guard pageByteCount >= 512, pageByteCount.nonzeroBitCount == 1,
+            Array(bytes[21...23]) == [64, 32, 32], [5, 13].contains(bytes[100]), bytes[107] <= 60
+        else { return false }
+        let cells = bytes[100] == 5 ? 112 : 108
+        let cellsEnd = cells + 2 * integer(103)
+        guard cellsEnd <= contentStart, contentStart <= pageByteCount else { return false }
+        return stride(from: cells, to: min(cellsEnd, bytes.count - 1), by: 2).allSatisfy {
+            contentStart <= integer($0) && integer($0) < pageByteCount
+        }
     }
 
     /// Whether the bytes have no control characters but tabs and line breaks. Ciphertext looks
