@@ -120,7 +120,7 @@ import Testing
         try fixture.execute(
             "CREATE TABLE item(id INTEGER PRIMARY KEY, kind TEXT, b TEXT)")
         for sql: SQL in [
-            "CREATE VIEW v AS SELECT id FROM item WHERE kind = \"special\"",
+            "CREATE VIEW v AS SELECT count(*) FROM item WHERE kind = \"special\"",
             "CREATE UNIQUE INDEX v ON item(id) WHERE kind = \"special\"",
             """
             CREATE TRIGGER v AFTER INSERT ON item BEGIN
@@ -189,13 +189,134 @@ import Testing
         try refuse(.unsupported) { tx in try tx.table("item").rename(to: "thing") }
     }
 
-    @Test func `a column with the name of a keyword is not renamed in expressions`() throws {
+    @Test func `a word that is a value in a CHECK stays one`() throws {
         try fixture.execute(
             """
-            CREATE TABLE item(id INTEGER PRIMARY KEY, "null" INT, a INT, CHECK (a IS NOT NULL))
+            CREATE TABLE item(id INTEGER PRIMARY KEY, "null" INT,
+                a INT CHECK (a IS NOT NULL AND "null" > 0))
+            """)
+        try migrator.run { tx in try tx.table("item").renameColumn("null", to: "x") }
+        expect(.constraint) { try fixture.execute("INSERT INTO item VALUES (1, 1, NULL)") }
+        expect(.constraint) { try fixture.execute("INSERT INTO item VALUES (1, 0, 1)") }
+        try fixture.execute("INSERT INTO item VALUES (1, 1, 1)")
+    }
+
+    private struct Gained: Record {
+        static let table = "item"
+        var id: Int
+        var code: String
+        var more: Int?
+    }
+
+    @Test func `values do not move when one column goes and another one comes`() throws {
+        try fixture.execute("CREATE TABLE item(id INTEGER PRIMARY KEY, b TEXT, code TEXT NOT NULL)")
+        try fixture.execute("CREATE TABLE other(a)")
+        try fixture.execute(
+            """
+            CREATE TRIGGER v AFTER INSERT ON other BEGIN
+                INSERT INTO 'item' VALUES (NULL, 'b', 'code'); END
             """)
         try refuse(.unsupported) { tx in
-            try tx.table("item").renameColumn("null", to: "x")
+            try tx.alter(Gained.self) { table in table.drop("b") }
         }
+    }
+
+    @Test func `a view of a table in single quotes is looked at`() throws {
+        try fixture.execute(
+            "CREATE TABLE item(amount INTEGER, code TEXT NOT NULL, id INTEGER PRIMARY KEY)")
+        try fixture.execute("CREATE VIEW v(a, b, c) AS SELECT * FROM 'item'")
+        try refuse(.unsupported) { tx in try tx.alter(Item.self) }
+    }
+
+    @Test func `a join by all common names does not change`() throws {
+        try fixture.execute("CREATE TABLE item(id INTEGER PRIMARY KEY, code TEXT)")
+        try fixture.execute("CREATE TABLE other(id, code)")
+        try fixture.execute("CREATE VIEW v AS SELECT other.id FROM item NATURAL JOIN other")
+        try refuse(.unsupported) { tx in
+            try tx.table("item").renameColumn("code", to: "isbn")
+        }
+    }
+
+    @Test func `a column of a query around does not become one of the table`() throws {
+        try fixture.execute("CREATE TABLE item(id INTEGER PRIMARY KEY, kind TEXT, b TEXT)")
+        try fixture.execute("CREATE TABLE folder(id, note)")
+        try fixture.execute(
+            """
+            CREATE VIEW v AS SELECT folder.id, (
+                SELECT count(*) FROM item WHERE kind = note) AS n FROM folder
+            """)
+        try refuse(.unsupported) { tx in try tx.table("item").renameColumn("b", to: "note") }
+        try migrator.run { tx in try tx.table("item").renameColumn("b", to: "c") }
+    }
+
+    @Test func `a trigger with a function of another program keeps its columns`() throws {
+        try fixture.execute("CREATE TABLE item(id INTEGER PRIMARY KEY, code TEXT)")
+        try fixture.execute("CREATE TABLE log(a)")
+        try fixture.execute(
+            """
+            CREATE TRIGGER v AFTER INSERT ON item BEGIN INSERT INTO log VALUES (slug(new.code)); END
+            """)
+        try refuse(.unsupported) { tx in try tx.table("item").renameColumn("code", to: "x") }
+    }
+
+    private struct Named: Record {
+        static let table = "item"
+        static var indexes: [Index<Self>] { [Index(\.code, isUnique: true)] }
+        var id: Int
+        var code: String
+    }
+
+    @Test func `a collation of UNIQUE is not lost`() throws {
+        try fixture.execute(
+            """
+            CREATE TABLE item(id INTEGER PRIMARY KEY, code TEXT NOT NULL, gone INT,
+                UNIQUE(code COLLATE NOCASE))
+            """)
+        try refuse(.mismatch) { tx in try tx.alter(Named.self) { table in table.drop("gone") } }
+    }
+
+    private struct Rekeyed: Record {
+        static let table = "item"
+        static var key: [String] { ["number"] }
+        var id: Int
+        var number: Int
+    }
+
+    @Test func `a foreign key without columns does not refer to another key`() throws {
+        try fixture.execute("CREATE TABLE item(id INTEGER PRIMARY KEY, number INTEGER NOT NULL)")
+        try fixture.execute("INSERT INTO item VALUES (1, 2), (2, 1)")
+        try fixture.execute("CREATE TABLE kid(p REFERENCES item)")
+        try refuse(.unsupported) { tx in try tx.alter(Rekeyed.self) }
+    }
+
+    @Test func `a word that is a value in an index stays one`() throws {
+        try fixture.execute("CREATE TABLE item(\"null\" INT, a INT)")
+        try fixture.execute("CREATE UNIQUE INDEX i ON item(a, \"null\") WHERE a IS NOT NULL")
+        try migrator.run { tx in try tx.table("item").renameColumn("null", to: "x") }
+        let texts = try fixture.values("SELECT sql FROM sqlite_master WHERE name = 'i'")
+        #expect(texts == ["CREATE UNIQUE INDEX i ON item(a, \"x\") WHERE a IS NOT NULL"])
+    }
+
+    @Test func `a full-text table that reads another table's texts keeps them`() throws {
+        try fixture.execute("CREATE TABLE item(id INTEGER PRIMARY KEY, body TEXT)")
+        try fixture.execute("CREATE VIRTUAL TABLE words USING fts4(content=\"item\", body)")
+        try refuse(.unsupported) { tx in try tx.table("item").rename(to: "paper") }
+        try refuse(.unsupported) { tx in try tx.table("item").renameColumn("body", to: "text") }
+    }
+
+    private struct Composed: Record {
+        static let table = "item"
+        static var checks: [CheckConstraint<Self>] { [CheckConstraint(sql: "code <> '\u{e9}'")] }
+        var id: Int
+        var code: String
+    }
+
+    @Test func `a CHECK of another composition of a letter is another one`() throws {
+        try fixture.execute(
+            """
+            CREATE TABLE item(id INTEGER PRIMARY KEY, code TEXT NOT NULL,
+                CHECK (code <> 'e\u{301}'))
+            """)
+        try refuse(.mismatch) { tx in try tx.alter(Composed.self) }
     }
 }

@@ -50,7 +50,7 @@ struct DeclaredObject {
 
     private static func signature(_ sql: String) -> [SQLText] {
         let quoted = SQLToken.tokens(of: sql).filter { $0.kind == .quoted }.map(\.name)
-        return (SchemaExpression.signature(sql) + quoted).map { SQLText($0) }
+        return SchemaExpression.signature(sql) + quoted.map { SQLText($0) }
     }
 
     /// Makes it if the file has none. In a migration, puts it in the place of another one.
@@ -75,9 +75,11 @@ struct DeclaredObject {
                     : "Give it another name, or drop what has the name.",
                 table: plan.table)
         }
+        let dependents = try SchemaDependents(connection)
         try run("DROP \(isView ? "VIEW" : "TRIGGER") main.\(try name.quotedIdentifier())")
         connection.forgetAttachments()
         try make()
+        if isView { try dependents.requireCompiling(withoutView: name) }
     }
 
     private func hasTriggers() throws(StoreError) -> Bool {
@@ -93,9 +95,12 @@ struct DeclaredObject {
     private func make() throws(StoreError) {
         try run(sql)
         guard isView else {
-            guard let failure = try SchemaDependents(connection).failure(of: name) else { return }
+            guard let failure = try SchemaDependents(connection).failure(ofTrigger: name) else {
+                return
+            }
             throw failure.with(table: plan.table)
         }
+        if plan.hasDates { _ = try plan.columnsFrom2001(connection) }
         do throws(StoreError) {
             try connection.compile("\(plan.selectSQL) LIMIT 0", persistent: false).finalize()
         } catch {

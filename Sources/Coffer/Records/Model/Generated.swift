@@ -101,7 +101,7 @@ extension GeneratedExpression {
     }
 
     /// The clause that a CREATE TABLE has for a column, as tokens; `nil` if it has none.
-    static func signature(of column: String, in table: String) -> [String]? {
+    static func signature(of column: String, in table: String) -> [SQLText]? {
         guard let text = TableText(table),
             let item = text.items.first(where: {
                 $0.column?.isSameIdentifier(as: column) == true
@@ -123,13 +123,15 @@ extension GeneratedExpression {
             }
             let end = group.endIndex + 1
             let isStored = end < tokens.endIndex && tokens[end].isWord("stored")
-            return SchemaExpression.signature(group.dropFirst()) + [isStored ? "stored" : "virtual"]
+            return SchemaExpression.signature(group.dropFirst())
+                + [SQLText(isStored ? "stored" : "virtual")]
         }
         return nil
     }
 
     /// The same of the clause that the type declares.
-    func signature(_ schema: SchemaExpression) throws(StoreError) -> [String] {
-        SchemaExpression.signature(try schema.text(sql)) + [isStored ? "stored" : "virtual"]
+    func signature(_ schema: SchemaExpression) throws(StoreError) -> [SQLText] {
+        SchemaExpression.signature(try schema.text(sql))
+            + [SQLText(isStored ? "stored" : "virtual")]
     }
 }

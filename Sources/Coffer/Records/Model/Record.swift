@@ -122,6 +122,9 @@ public protocol Record: Codable, Sendable {
     /// }
     /// ```
     ///
+    /// Declare `static var key` of columns that identify a row of the view: `find` takes any row
+    /// with the key, and pages (`after`) skip further rows with it.
+    ///
     /// The view is made by `create`, and only read. The names of its columns are those of the
     /// properties. It calls functions that SQLite 3.15 has by itself, and no others. `\( )` inserts
     /// a value that SQL text keeps exactly.

@@ -69,6 +69,14 @@ struct RecordSchema {
 
     private func createParts() throws(StoreError) {
         try plan.requireEngineForGenerated()
+        for reference in try plan.declaration().references {
+            // SQLite would refuse each row that refers to a view.
+            guard try reference.parent.declaration().view == nil else {
+                throw StoreError(
+                    .misuse, "\(plan.typeName) refers to \(reference.parent.typeName), a view",
+                    hint: "Refer to the table that the view reads.", table: plan.table)
+            }
+        }
         if let view = try view() { return try view.create() }
         switch try kind() {
         case .nothing: try make()

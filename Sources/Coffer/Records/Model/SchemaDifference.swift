@@ -125,7 +125,7 @@ struct SchemaComparison {
         guard try found != generated.signature(schema) else { return }
         note(
             existing.name, expected: try generated.clause(schema),
-            found: found.map { $0.joined(separator: " ") } ?? existing.description)
+            found: found.map { $0.map(\.text).joined(separator: " ") } ?? existing.description)
     }
 
     // MARK: Clauses

@@ -20,14 +20,21 @@ struct SchemaExpression {
         }
         let tokens = SQLToken.tokens(of: sql.text)
         var edited = EditedSQL(sql.text)
+        guard !sql.bindsPlainDate else {
+            throw refusal("has a date that counts from an unknown moment", Self.dateHint)
+        }
+        guard !SQLToken.hasComment(sql.text, tokens) else {
+            throw refusal("has a comment", "Write it in Swift.")
+        }
         for (position, token) in tokens.enumerated() {
             let next = position + 1 < tokens.count ? tokens[position + 1] : nil
             if token.isSign("?") {
-                guard let argument = arguments.popFirst() else {
-                    throw refusal("has a placeholder without an argument", nil)
+                guard let argument = arguments.popFirst(), !token.isNumbered(by: next) else {
+                    throw refusal("has a placeholder without an argument of its own", nil)
                 }
                 let literal = try connection.literal(argument)
-                edited.replace(token.range, by: literal ?? "NULL")
+                edited.replace(
+                    token.range, by: token.spliced(literal ?? "NULL", in: sql.text))
             } else if token.isName, let next, next.isSign(".") {
                 guard token.name.isSameIdentifier(as: plan.table) else {
                     throw refusal("names the table \(token.name)", nil)
@@ -43,8 +50,14 @@ struct SchemaExpression {
                     "uses \(token.name)", "Use operators of SQLite that need no function.")
             }
         }
+        guard arguments.isEmpty else {
+            throw refusal("has a value within a text", "Leave the quotes around it out.")
+        }
         return try edited.result()
     }
+
+    static let dateHint =
+        "Say what it is compared with: \\(date, for: \\Note.created), or convert it to a number."
 
     /// The arguments, with dates as the columns hold them.
     private func values(of sql: SQL) throws(StoreError) -> [Value] {
@@ -99,30 +112,30 @@ struct SchemaExpression {
     }
 
     /// What two texts of the same meaning have in common: tokens without the case of names.
-    static func signature(_ text: String) -> [String] {
+    static func signature(_ text: String) -> [SQLText] {
         signature(SQLToken.tokens(of: text)[...])
     }
 
-    static func signature(_ tokens: ArraySlice<SQLToken>) -> [String] {
+    static func signature(_ tokens: ArraySlice<SQLToken>) -> [SQLText] {
         tokens.map { token in
             switch token.kind {
-            case .word, .quoted, .literal: token.name.asciiLowercased
-            case .text: "'\(token.name)"
-            case .sign: token.name
+            case .word, .quoted, .literal: SQLText(token.name.asciiLowercased)
+            case .text: SQLText("'\(token.name)")
+            case .sign: SQLText(token.name)
             }
         }
     }
 
     /// The signature of what a CREATE INDEX says after the table's name.
-    static func signature(ofIndex text: String) -> [String] {
+    static func signature(ofIndex text: String) -> [SQLText] {
         let tokens = SQLToken.tokens(of: text)
         return signature(tokens.drop { !$0.isSign("(") })
     }
 
     /// The signatures of all CHECK clauses of a CREATE TABLE, with their parentheses.
-    static func checks(of table: String) -> Set<[String]> {
+    static func checks(of table: String) -> Set<[SQLText]> {
         let tokens = SQLToken.tokens(of: table)
-        var found: Set<[String]> = []
+        var found: Set<[SQLText]> = []
         for (position, token) in tokens.enumerated() where token.isWord("check") {
             var depth = 0
             let group = tokens[(position + 1)...].prefix { token in

@@ -17,17 +17,36 @@ struct SchemaStatement {
         var arguments = sql.arguments[...]
         let tokens = SQLToken.tokens(of: sql.text)
         var edited = EditedSQL(sql.text)
+        guard !sql.bindsPlainDate else {
+            throw refusal(
+                "has a date that counts from an unknown moment", SchemaExpression.dateHint)
+        }
+        guard !SQLToken.hasComment(sql.text, tokens) else {
+            throw refusal("has a comment", "Write it in Swift.")
+        }
         for (position, token) in tokens.enumerated() {
+            let next = position + 1 < tokens.count ? tokens[position + 1] : nil
             if token.isSign("?") {
-                guard let argument = arguments.popFirst() else {
-                    throw refusal("has a placeholder without an argument", nil)
+                guard let argument = arguments.popFirst(), !token.isNumbered(by: next) else {
+                    throw refusal("has a placeholder without an argument of its own", nil)
                 }
-                edited.replace(token.range, by: try connection.literal(argument) ?? "NULL")
+                let literal = try connection.literal(argument)
+                edited.replace(
+                    token.range, by: token.spliced(literal ?? "NULL", in: sql.text))
+            } else if token.isWord("fail", "rollback"), position > 0,
+                tokens[position - 1].isWord("or") || tokens[position - 1].isSign("(")
+            {
+                throw refusal(
+                    "uses \(token.name), which keeps a part of a failed change or ends the "
+                        + "transaction", "Use ABORT.")
             } else if isCall(position, tokens) {
                 try requireKnown(token)
             } else if token.isWord("regexp", "match") {
                 throw refusal("uses \(token.name)", "Use operators that need no function.")
             }
+        }
+        guard arguments.isEmpty else {
+            throw refusal("has a value within a text", "Leave the quotes around it out.")
         }
         return try edited.result()
     }

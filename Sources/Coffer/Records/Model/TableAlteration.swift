@@ -297,22 +297,51 @@ struct RecordAlteration {
                     .isSameIdentifier(as: column.name)
             }
         }
-        changes.isReordered = places != places.sorted()
+        // A dropped column and a new one would shift the values in between.
+        changes.isReordered =
+            places != Array(places.indices)
+            || !changes.dropped.isEmpty && plan.columns.count > places.count
         changes.added = Set(
             plan.columns.map(\.name.asciiLowercased)
         ).subtracting(table.columns.map(\.name.asciiLowercased))
+    }
+
+    /// - Parameter newKey: The new key's columns, in lower case of ASCII.
+    /// - Throws: `.unsupported` if another table refers to the key without naming its columns, and
+    ///   would refer to other rows.
+    private func requireNoImplicitReference(_ newKey: [String]) throws(StoreError) {
+        let old = columns.filter { $0.keyRank > 0 }.sorted { $0.keyRank < $1.keyRank }
+            .map { (changes.renamed[$0.name.asciiLowercased] ?? $0.name).asciiLowercased }
+        guard old != newKey else { return }
+        for row in try connection.rows(
+            "SELECT name FROM main.sqlite_master WHERE type = 'table' AND rootpage > 0",
+            isReadOnly: true)
+        {
+            let name: String = try row.read("name")
+            let keys = try ExistingTable(name, connection).foreignKeys
+            let isImplicit = keys.contains {
+                $0.parentColumns.isEmpty && $0.parent.isSameIdentifier(as: remake.table)
+            }
+            guard isImplicit, !name.isSameIdentifier(as: remake.table) else { continue }
+            throw StoreError(
+                .unsupported,
+                "a foreign key of \(name) refers to the key of the table, which changes",
+                hint: "Alter that table before, so that it names the columns.", table: plan.table)
+        }
     }
 
     /// The triggers of a history record no row of a table that is made again.
     ///
     /// - Throws: `.unsupported` if rows get other values, and the table has a history.
     private func requireNoHistory() throws(StoreError) {
+        let newNames = plan.keyPositions.map { plan.columns[$0].name.asciiLowercased }
         let key = Set(
             columns.filter { $0.keyRank > 0 }.map { old in
                 (changes.renamed[old.name.asciiLowercased] ?? old.name).asciiLowercased
             })
-        let newKey = Set(plan.keyPositions.map { plan.columns[$0].name.asciiLowercased })
-        guard computes || key != newKey else { return }
+        let newKey = Set(newNames)
+        try requireNoImplicitReference(newNames)
+        guard computes || key != newKey || !converted.isEmpty else { return }
         let history = try connection.firstRow(
             """
             SELECT name FROM main.sqlite_master WHERE type = 'trigger'
@@ -343,11 +372,17 @@ struct RecordAlteration {
         }
         try requireDeclaredConstraints(declaration)
         let schema = SchemaExpression(plan: plan, connection: connection, isNew: true)
-        var checks = SchemaExpression.checks(of: remake.sql)
+        let renamed = changes.renamed
+        var checks = Set(
+            SchemaExpression.checks(of: remake.sql).map { check in
+                check.map { renamed[$0.text].map { SQLText($0.asciiLowercased) } ?? $0 }
+            })
         for check in declaration.checks {
             checks.remove(SchemaExpression.signature(try schema.text(check)))
         }
-        if let check = checks.first { throw undeclared("CHECK (\(check.joined(separator: " ")))") }
+        if let check = checks.first {
+            throw undeclared("CHECK (\(check.map(\.text).joined(separator: " ")))")
+        }
         for column in columns where !changes.dropped.contains(column.name.asciiLowercased) {
             let found = try connection.collation(ofColumn: column.name, in: remake.table)
             guard let found, !found.isSameIdentifier(as: "BINARY") else { continue }
@@ -377,11 +412,12 @@ struct RecordAlteration {
             guard let positions = positions(index.columns) else { continue }
             guard declaration.isUnique(positions, plan) else { throw undeclared("UNIQUE") }
         }
+        try requireDeclaredKeyCollations(declaration)
         let isDeferred = SQLToken.tokens(of: remake.sql).contains { $0.isWord("deferrable") }
         for key in table.foreignKeys {
             guard let positions = positions(key.columns) else { continue }
             let isDeclared = declaration.references.contains {
-                Set($0.positions) == Set(positions)
+                $0.pairs == pairs(key, positions, $0.parent)
                     && $0.parent.table.isSameIdentifier(as: key.parent)
                     && $0.onDelete.rawValue.isSameIdentifier(as: key.onDelete)
                     && $0.onUpdate.rawValue.isSameIdentifier(as: key.onUpdate)
@@ -398,6 +434,43 @@ struct RecordAlteration {
                 declaration.defaults[position] != nil
                     || declaration.defaultExpressions[position] != nil
             else { throw undeclared("DEFAULT of \(name)") }
+        }
+    }
+
+    /// The columns of a foreign key with those that they refer to, in lower case of ASCII.
+    private func pairs(
+        _ key: ExistingForeignKey, _ positions: [Int], _ parent: RecordPlan
+    ) -> [Int: String] {
+        let parents =
+            key.parentColumns.isEmpty
+            ? parent.keyPositions.map { parent.columns[$0].name } : key.parentColumns
+        let isSelf = key.parent.isSameIdentifier(as: remake.table)
+        let names = parents.map { name in
+            (isSelf ? changes.renamed[name.asciiLowercased] ?? name : name).asciiLowercased
+        }
+        return Dictionary(zip(positions, names)) { first, _ in first }
+    }
+
+    /// A UNIQUE or PRIMARY KEY may compare otherwise than its column does.
+    private func requireDeclaredKeyCollations(
+        _ declaration: TableDeclaration
+    ) throws(StoreError) {
+        for index in try connection.rows(
+            "PRAGMA main.index_list(\(identifier: remake.table))", isReadOnly: true)
+        where index["origin"] != .text("c") {
+            let name: String = try index.read("name")
+            for term in try connection.rows(
+                "PRAGMA main.index_xinfo(\(identifier: name))", isReadOnly: true)
+            where term["key"] == .integer(1) {
+                guard let column = try term.read("name", as: String?.self),
+                    let position = position(of: changes.renamed[column.asciiLowercased] ?? column)
+                else { continue }
+                let collation = try term.read("coll", as: String?.self) ?? "BINARY"
+                let declared = declaration.collations[position]?.rawValue ?? "BINARY"
+                guard collation.isSameIdentifier(as: declared) else {
+                    throw undeclared("COLLATE \(collation)")
+                }
+            }
         }
     }
 

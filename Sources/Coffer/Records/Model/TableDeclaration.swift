@@ -23,6 +23,12 @@ struct TableDeclaration: Sendable {
         let onDelete: ColumnDefinition.Reference.Action
         let onUpdate: ColumnDefinition.Reference.Action
         let isDeferred: Bool
+
+        /// The columns with those that they refer to, in lower case of ASCII.
+        var pairs: [Int: String] {
+            let parents = parentPositions.map { parent.columns[$0].name.asciiLowercased }
+            return Dictionary(zip(positions, parents)) { first, _ in first }
+        }
     }
 
     private(set) var indexes: [ResolvedIndex] = []
@@ -65,10 +71,18 @@ struct TableDeclaration: Sendable {
         fullText = try R.fullTextIndex.map { index throws(StoreError) in
             try ResolvedFullText(index, plan)
         }
-        for trigger in R.triggers { triggers.append(try ResolvedTrigger(trigger, plan)) }
+        for trigger in R.triggers {
+            let resolved = try ResolvedTrigger(trigger, plan)
+            guard !triggers.contains(where: { $0.name.isSameIdentifier(as: resolved.name) }) else {
+                throw StoreError(
+                    .misuse, "\(plan.typeName) declares two triggers \(resolved.name)",
+                    hint: "Give one of them another name.", table: plan.table)
+            }
+            triggers.append(resolved)
+        }
         view = R.view
-        try requireNoClausesOfView(plan)
         isAutoincrement = R.isAutoincrement
+        try requireNoClausesOfView(plan)
         guard !isAutoincrement || plan.rowIDPosition != nil else {
             throw StoreError(
                 .misuse,
@@ -82,7 +96,8 @@ struct TableDeclaration: Sendable {
         let isPlain =
             indexes.isEmpty && references.isEmpty && defaults.isEmpty && checks.isEmpty
             && defaultExpressions.isEmpty && collations.isEmpty && fullText == nil
-            && triggers.isEmpty && plan.generatedPositions.isEmpty && !plan.isWithoutRowID
+            && triggers.isEmpty && !isAutoincrement && plan.generatedPositions.isEmpty
+            && !plan.isWithoutRowID
         guard isPlain else {
             throw StoreError(
                 .misuse, "\(plan.typeName) is a view, and declares clauses of a table",

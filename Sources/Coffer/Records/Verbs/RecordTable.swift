@@ -322,11 +322,20 @@ final class RecordTable {
         }
     }
 
+    /// - Throws: `.misuse` for a type whose records are the rows of a view, also if a trigger of
+    ///   the file would take the write.
+    private func requireTable(_ connection: Connection) throws(StoreError) {
+        guard try plan.declaration().view == nil else {
+            throw RecordSchema(plan, connection).isView
+        }
+    }
+
     /// Runs a statement that changes rows, and counts them. Builds the SQL inside, because that
     /// may look at the table.
     func execute(
         _ sql: () throws(StoreError) -> SQL, _ connection: Connection
     ) throws(StoreError) -> Int {
+        try requireTable(connection)
         do throws(StoreError) {
             let sql = try sql()
             func run() throws(StoreError) -> Int {
@@ -444,6 +453,7 @@ final class RecordTable {
     private func deleteStatement(_ connection: Connection) throws(StoreError) -> Statement {
         if let deletion { return deletion }
         try plan.requireKey(for: "delete")
+        try requireTable(connection)
         let statement = try prepare(plan.deleteSQL, connection)
         statement.reportedChange = .deletion
         deletion = statement
@@ -500,7 +510,7 @@ final class RecordTable {
     func ready(_ connection: Connection, isCreating: Bool) throws(StoreError) {
         guard !isChecked else { return }
         let schema = RecordSchema(plan, connection)
-        guard try plan.declaration().view == nil else { throw schema.isView }
+        try requireTable(connection)
         if try schema.kind() == .nothing {
             guard isCreating else { throw try notFound }
             try schema.create()

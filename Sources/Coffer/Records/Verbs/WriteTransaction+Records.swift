@@ -15,6 +15,11 @@ extension WriteTransaction {
     ///   all texts.
     public func create<R: Record>(_ type: R.Type) throws {
         let connection = try connection()
+        let plan = try RecordPlan.of(type)
+        // A view of the file may be one that no record can be read from, until it is replaced.
+        guard try plan.declaration().view == nil else {
+            return try RecordSchema(plan, connection).create()
+        }
         try RecordTable.of(type, connection).create(connection)
     }
 

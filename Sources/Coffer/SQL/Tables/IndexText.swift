@@ -50,7 +50,9 @@ struct IndexText {
     func sql(renaming names: [String: String]) throws(StoreError) -> String {
         var edited = EditedSQL(text)
         for mention in mentions {
-            guard let new = names[tokens[mention].name.asciiLowercased] else { continue }
+            guard let new = names[tokens[mention].name.asciiLowercased],
+                !tokens[mention].mayBeValue
+            else { continue }
             edited.replace(tokens[mention].range, by: try new.quotedIdentifier())
         }
         return try edited.result()

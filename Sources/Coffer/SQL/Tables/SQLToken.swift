@@ -30,8 +30,43 @@ struct SQLToken {
         kind == .word && words.contains { name.isSameIdentifier(as: $0) }
     }
 
+    /// Words that are values in an expression, unless they are in quotes.
+    private static let values: Set = [
+        "null", "true", "false", "current_date", "current_time", "current_timestamp",
+    ]
+
+    /// Whether it may be a value rather than the name of a column.
+    var mayBeValue: Bool { kind == .word && Self.values.contains(name.asciiLowercased) }
+
     /// Whether it can be the name of a column in an expression.
     var isName: Bool { kind == .word || kind == .quoted }
+
+    /// Whether a question mark has a number: `?1`.
+    func isNumbered(by next: SQLToken?) -> Bool {
+        next.map { $0.kind == .literal && $0.range.lowerBound == range.upperBound } ?? false
+    }
+
+    /// A literal in the place of the token, apart from the word or minus sign next to it.
+    func spliced(_ literal: String, in text: String) -> String {
+        let bytes = Array(text.utf8)
+        func isJoined(_ position: Int) -> Bool {
+            guard bytes.indices.contains(position) else { return false }
+            return SQLScanner.isOfWord(bytes[position]) || SQLScanner.isDigit(bytes[position])
+                || bytes[position] == UInt8(ascii: "-")
+        }
+        return (isJoined(range.lowerBound - 1) ? " " : "") + literal
+            + (isJoined(range.upperBound) ? " " : "")
+    }
+
+    /// Whether a text has something other than space around its tokens.
+    static func hasComment(_ text: String, _ tokens: [SQLToken]) -> Bool {
+        let bytes = Array(text.utf8)
+        let starts = [0] + tokens.map(\.range.upperBound)
+        let ends = tokens.map(\.range.lowerBound) + [bytes.count]
+        return !zip(starts, ends).allSatisfy { start, end in
+            bytes[min(start, end)..<end].allSatisfy { $0 == 0x20 || (0x09...0x0d).contains($0) }
+        }
+    }
 
     /// The tokens of a text, without space and comments.
     static func tokens(of text: String) -> [SQLToken] {
@@ -42,7 +77,7 @@ struct SQLToken {
     }
 }
 
-private struct SQLScanner {
+struct SQLScanner {
     let bytes: [UInt8]
     private var position = 0
 
@@ -155,12 +190,12 @@ private struct SQLScanner {
         while let next = byte(), Self.isOfWord(next) { position += 1 }
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool {
+    static func isDigit(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     /// Letters, digits, `_`, `$`, and all bytes beyond ASCII.
-    private static func isOfWord(_ byte: UInt8) -> Bool {
+    static func isOfWord(_ byte: UInt8) -> Bool {
         let letter = byte | 0x20
         return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letter) || isDigit(byte)
             || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "$") || byte >= 0x80

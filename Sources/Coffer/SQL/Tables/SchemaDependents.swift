@@ -16,7 +16,10 @@ struct SchemaDependents {
 
         /// Whether the text names a table, other than the one that a trigger is on.
         func mentions(_ name: String) -> Bool {
-            let found = tokens.filter { $0.isName && $0.name.isSameIdentifier(as: name) }
+            // SQLite takes a text for a name where only a name can be.
+            let found = tokens.filter {
+                ($0.isName || $0.kind == .text) && $0.name.isSameIdentifier(as: name)
+            }
             let isOn = kind == "trigger" && table.isSameIdentifier(as: name)
             return found.count > (isOn ? 1 : 0)
         }
@@ -104,6 +107,10 @@ struct SchemaDependents {
             if let column = dependent.updated.first(where: { isOne($0, of: dependent.table) }) {
                 throw Self.refusal("the trigger \(name)", table, column)
             }
+            guard dependent.uses != nil else {
+                try requireNoMention(of: columns, in: table, name, dependent)
+                continue
+            }
             // Names outside of views and triggers are those of the statement made here.
             let use = dependent.uses?.first { $0.owner != nil && isOne($0.column, of: $0.table) }
             guard let use, let owner = use.owner else { continue }
@@ -113,6 +120,30 @@ struct SchemaDependents {
                     $0.name.isSameIdentifier(as: owner) && $0.found.kind == "view"
                 }
             throw Self.refusal("the \(isView ? "view" : "trigger") \(owner)", table, use.column)
+        }
+    }
+
+    /// SQLite cannot tell whose columns a view or trigger names that does not compile here, as with
+    /// a function of another program.
+    private func requireNoMention(
+        of columns: Set<String>, in table: String, _ name: String, _ dependent: Dependent
+    ) throws(StoreError) {
+        guard dependent.table.isSameIdentifier(as: table) || dependent.mentions(table) else {
+            return
+        }
+        let token = dependent.tokens.first { columns.contains($0.name.asciiLowercased) }
+        guard let token else { return }
+        throw Self.refusal("the \(dependent.kind) \(name)", table, token.name)
+    }
+
+    /// - Throws: `.unsupported` for a view or trigger that joins the table by all names that it
+    ///   shares with another one, as SQLite does not tell them.
+    func requireNoNaturalJoin(of table: String) throws(StoreError) {
+        for (name, dependent) in dependents where dependent.mentions(table) {
+            guard dependent.tokens.contains(where: { $0.isWord("natural") }) else { continue }
+            throw StoreError(
+                .unsupported, "the \(dependent.kind) \(name) has a NATURAL JOIN of the table",
+                hint: "Drop it before, and make it again after.", table: table)
         }
     }
 
@@ -145,7 +176,8 @@ struct SchemaDependents {
                         || before.isWord("select", "distinct", "all"))
                 let next = position + 1 < tokens.count ? tokens[position + 1] : nil
                 let isWhole =
-                    token.isName && token.name.isSameIdentifier(as: table)
+                    (token.isName || token.kind == .text)
+                    && token.name.isSameIdentifier(as: table)
                     && (before.isWord("into") || before.isSign("."))
                     && next?.isSign("(") == false && next?.isSign(".") == false
                     && tokens[..<position].suffix(3).contains { $0.isWord("into") }
@@ -160,9 +192,10 @@ struct SchemaDependents {
         }
     }
 
-    /// Why a view or trigger does not compile; `nil` if it does.
-    func failure(of name: String) -> StoreError? {
-        dependents.first { $0.name.isSameIdentifier(as: name) }?.found.failure
+    /// Why a trigger does not compile; `nil` if it does.
+    func failure(ofTrigger name: String) -> StoreError? {
+        dependents.first { $0.name.isSameIdentifier(as: name) && $0.found.kind == "trigger" }?
+            .found.failure
     }
 
     private static func refusal(
@@ -175,12 +208,62 @@ struct SchemaDependents {
             table: table, column: column)
     }
 
-    /// - Throws: `.unsupported` for a view or trigger that compiled when `self` was made, and does
-    ///   not compile now.
-    func requireIntact(_ table: String) throws(StoreError) {
+    /// Checks that views and triggers mean what they meant when `self` was made.
+    ///
+    /// - Parameters:
+    ///   - table: The changed table, by its present name.
+    ///   - old: The name that it had.
+    ///   - new: Columns that it has gained, in lower case of ASCII.
+    /// - Throws: `.unsupported` for one that compiled, and does not compile now; for one that no
+    ///   longer names a column that it named, as another one of that name is nearer; for one
+    ///   that names a new column.
+    func requireIntact(
+        _ table: String, renamedFrom old: String? = nil, new: Set<String>
+    ) throws(StoreError) {
         let now = try SchemaDependents(connection)
+        try requireCompiling(now, table)
+        func count(_ uses: [ColumnUse]?) -> [[String]: Int] {
+            var counts: [[String]: Int] = [:]
+            for use in uses ?? [] {
+                guard let owner = use.owner else { continue }
+                let isOfTable = [table, old ?? table].contains {
+                    $0.isSameIdentifier(as: use.table)
+                }
+                let key = [
+                    isOfTable ? "" : use.table.asciiLowercased, use.column.asciiLowercased,
+                    owner.asciiLowercased,
+                ]
+                counts[key, default: 0] += 1
+            }
+            return counts
+        }
         for (name, before) in dependents where before.uses != nil {
-            let found = now.dependents.first { $0.name == name }?.found
+            let after = now.dependents.first { $0.name == name && $0.found.kind == before.kind }
+            let (earlier, later) = (count(before.uses), count(after?.found.uses))
+            if let lost = earlier.first(where: { later[$0.key] ?? 0 < $0.value }) {
+                throw Self.refusal("the \(before.kind) \(name)", table, lost.key[1])
+            }
+            for (key, number) in later where key[0].isEmpty && new.contains(key[1]) {
+                let owner = dependents.first { $0.name.isSameIdentifier(as: key[2]) }?.found
+                // A view of all columns has the new one too.
+                let takesAll = owner?.tokens.contains { $0.isSign("*") } == true
+                guard number > earlier[key] ?? 0, !takesAll else { continue }
+                throw Self.refusal("the \(before.kind) \(name)", table, key[1])
+            }
+        }
+    }
+
+    /// Checks that what reads a view still compiles, now that the view was made again.
+    func requireCompiling(withoutView view: String) throws(StoreError) {
+        try requireCompiling(try SchemaDependents(connection), view)
+    }
+
+    private func requireCompiling(
+        _ now: SchemaDependents, _ table: String
+    ) throws(StoreError) {
+        for (name, before) in dependents where before.uses != nil {
+            let found = now.dependents.first { $0.name == name && $0.found.kind == before.kind }?
+                .found
             guard found?.uses == nil else { continue }
             throw StoreError(
                 .unsupported,

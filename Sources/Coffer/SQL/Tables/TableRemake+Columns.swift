@@ -18,13 +18,6 @@ extension TableRemake {
                 .unsupported, "an expression of the table has \(new) in quotes, as a text",
                 hint: "Choose another name.", table: table, column: new)
         }
-        // In an expression it may be the keyword as well as the column.
-        let keywords = [
-            "null", "true", "false", "current_date", "current_time", "current_timestamp",
-        ]
-        guard !keywords.contains(old.asciiLowercased) || text.mentions(of: old).count == 1 else {
-            throw refusal("an expression", old)
-        }
         let names = [old.asciiLowercased: new]
         let copies = try copies { names[$0.asciiLowercased] ?? $0 }
         try run(Changes(renamed: names), copies) { name throws(StoreError) in
@@ -98,13 +91,14 @@ extension TableRemake {
                 table: table)
         }
         try requireUnqualified()
+        try requireNoOuterFullText()
         let dependents = try SchemaDependents(connection)
         try connection.current().enforcingForeignKeys { () throws(StoreError) in
             _ = try connection.perform(
                 SQL(text: "ALTER TABLE main.\(table.inDoubleQuotes) RENAME TO \(quoted)"))
         }
         connection.forgetAttachments()
-        try dependents.requireIntact(new)
+        try dependents.requireIntact(new, renamedFrom: table, new: [])
     }
 
     // MARK: Inside
@@ -113,7 +107,7 @@ extension TableRemake {
     ///
     /// - Throws: `.unsupported` if an expression of the table or of an index names the table.
     private func requireUnqualified() throws(StoreError) {
-        var isQualified = TableText(sql)?.isQualified == true
+        var isQualified = TableText(sql)?.isQualified != false
         for row in try connection.rows(
             """
             SELECT sql FROM main.sqlite_master

@@ -142,6 +142,10 @@ struct TableRemake {
         let dependents = try SchemaDependents(connection)
         try dependents.requireNoUse(of: changes.gone, in: table)
         try dependents.requireNoText(changes.new, in: table)
+        if !changes.gone.isEmpty || !changes.new.isEmpty {
+            try dependents.requireNoNaturalJoin(of: table)
+        }
+        if !changes.gone.isEmpty { try requireNoOuterFullText() }
         if changes.isReordered { try dependents.requireNoPlaces(in: table) }
         let children = try children(changes)
         let parts = try parts(changes)
@@ -156,7 +160,27 @@ struct TableRemake {
                 .unsupported, "an index or trigger of the table could not be kept", table: table)
         }
         connection.forgetAttachments()
-        try dependents.requireIntact(table)
+        try dependents.requireIntact(table, new: changes.new)
+    }
+
+    /// - Throws: `.unsupported` for a full-text table that keeps no texts but reads those of the
+    ///   table, by the names of its columns.
+    func requireNoOuterFullText() throws(StoreError) {
+        for row in try connection.rows(
+            "SELECT name, sql FROM main.sqlite_master WHERE type = 'table' AND rootpage = 0",
+            isReadOnly: true)
+        {
+            let tokens = SQLToken.tokens(of: try row.read("sql", as: String?.self) ?? "")
+            let isOuter = tokens.indices.dropLast(2).contains { position in
+                tokens[position].isWord("content") && tokens[position + 1].isSign("=")
+                    && tokens[position + 2].name.isSameIdentifier(as: table)
+            }
+            guard isOuter else { continue }
+            let name: String = try row.read("name")
+            throw StoreError(
+                .unsupported, "the full-text table \(name) reads the texts of \(table)",
+                hint: "Drop it before, and make it again after.", table: table)
+        }
     }
 
     private func replace(

@@ -227,7 +227,10 @@ struct TableText {
             if case .parent(let table) = mention.place, !table.isSameIdentifier(as: parent) {
                 continue
             }
-            guard let new = names[tokens[mention.token].name.asciiLowercased] else { continue }
+            let token = tokens[mention.token]
+            guard let new = names[token.name.asciiLowercased],
+                !token.mayBeValue || !mention.place.isExpression
+            else { continue }
             edited.replace(tokens[mention.token].range, by: try new.quotedIdentifier())
         }
     }
