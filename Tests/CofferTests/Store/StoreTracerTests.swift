@@ -1,7 +1,8 @@
-import Coffer
 import Foundation
 import Synchronization
 import Testing
+
+@testable import Coffer
 
 /// The spans that a tracer hears of.
 @Suite(.againstHanging, .onOwnThreads) struct StoreTracerTests {
