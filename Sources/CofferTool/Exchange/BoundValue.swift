@@ -44,9 +44,11 @@ enum BoundValue {
         let digits = hex.utf8.map { Character(Unicode.Scalar($0)).hexDigitValue }
         guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
         let nibbles = digits.compactMap { $0 }
-        return Data(
-            stride(from: 0, to: nibbles.count, by: 2).map {
-                UInt8(nibbles[$0] << 4 | nibbles[$0 + 1])
-            })
+        var bytes = Data(capacity: nibbles.count / 2)
+        for place in stride(from: 0, to: nibbles.count, by: 2) {
+            let byte: Int = nibbles[place] << 4 | nibbles[place + 1]
+            bytes.append(UInt8(byte))
+        }
+        return bytes
     }
 }

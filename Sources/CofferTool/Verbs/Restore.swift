@@ -142,19 +142,16 @@ struct RestoreResult: Report {
     }
 
     var lines: [(label: String, value: String)] {
-        [("backup", "\(backup), kept as it is"), ("store", "\(path), restored")]
-            + (keyring.map { [("keyring", "\($0), \(Self.fate(keepsKeyring))")] } ?? []) + [
-                (
-                    "old store",
-                    oldPath.map { "\($0), kept with its own secret" } ?? "there was none"
-                ),
-                ("profile", profile ?? "none: plaintext"),
-                ("content", CopyResult.content(tableCount, rowCount, pageCount)),
-                (
-                    "proof",
-                    "the backup verified, the copy's pages authenticated, its structure checked"
-                ),
-            ]
+        var lines = [(label: "backup", value: "\(backup), kept as it is")]
+        lines.append(("store", "\(path), restored"))
+        if let keyring { lines.append(("keyring", "\(keyring), \(Self.fate(keepsKeyring))")) }
+        let old = oldPath.map { "\($0), kept with its own secret" }
+        lines.append(("old store", old ?? "there was none"))
+        lines.append(("profile", profile ?? "none: plaintext"))
+        lines.append(("content", CopyResult.content(tableCount, rowCount, pageCount)))
+        let proof = "the backup verified, the copy's pages authenticated, its structure checked"
+        lines.append(("proof", proof))
+        return lines
     }
 
     private static func fate(_ keepsKeyring: Bool?) -> String {

@@ -4,7 +4,7 @@ import Testing
 @testable import Coffer
 
 @Suite(.againstHanging, .onOwnThreads) struct KeyLettersTests {
-    private let secret = (0..<32).map { UInt8(($0 * 7 + 200) & 255) }
+    private let secret = (0..<32).map { (byte: Int) in UInt8((byte * 7 + 200) & 255) }
 
     private func text(_ letters: KeyLetters) -> String {
         letters.withText(of: KeyVectors.secret(secret)) { String(decoding: $0, as: UTF8.self) }

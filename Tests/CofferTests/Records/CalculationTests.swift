@@ -161,7 +161,8 @@ import Workload
 
     @Test func `values are bound in their order, wherever calculations stand`() throws {
         let (two, three, half) = (2, 3, 0.5)
-        let grouping = Item.where(\.count * two > -three).group(by: \.order)
+        let condition: Condition<Item> = \.count * two > -three
+        let grouping = Item.where(condition).group(by: \.order)
             .having(.sum(\.count + three) > two).order(by: .min(\.price * half))
         let (sums, description) = try fixture.store.read { tx throws in
             (try tx.fetch(grouping, .sum(\.count - two), .max(\.price * half)), "\(grouping)")

@@ -52,11 +52,14 @@ import Workload
         countries = codes.enumerated().map {
             Country(code: $1, founded: Date(timeIntervalSince1970: Double($0) * -1e9))
         }
-        people = (1...20).map { id in
-            Person(
-                id: id, name: "p\(Int.random(in: 0...5, using: &random))",
-                country: Bool.random(using: &random) ? codes.randomElement(using: &random) : nil,
-                teacher: id == 1 || id % 5 == 0 ? nil : Int.random(in: 1..<id, using: &random),
+        people = (1...20).map { (id: Int) -> Person in
+            let name = "p\(Int.random(in: 0...5, using: &random))"
+            let country: String? =
+                Bool.random(using: &random) ? codes.randomElement(using: &random) : nil
+            let isTaught = id > 1 && id % 5 > 0
+            let teacher: Int? = isTaught ? Int.random(in: 1..<id, using: &random) : nil
+            return Person(
+                id: id, name: name, country: country, teacher: teacher,
                 born: Date(timeIntervalSinceReferenceDate: Double(id) * 1e6))
         }
         books = (1...60).map { id in

@@ -178,7 +178,9 @@ import Testing
                 seen += try tx.fetch(both.limit(2)).map(\.id)
                 seen += try tx.find(Note.self, keys: (1...7).map { $0 + note.id }).map(\.id)
             }
-            #expect(seen == (11...13).flatMap { id in [11, 12] + (1...7).map { id + $0 } })
+            var expected: [Int] = []
+            for id in 11...13 { expected += [11, 12] + Array((id + 1)...(id + 7)) }
+            #expect(seen == expected)
         }
     }
 

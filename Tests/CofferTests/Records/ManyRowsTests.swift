@@ -19,9 +19,10 @@ import Testing
         #expect(try read { tx in try tx.min(\.rank, some) } == rows.map(\.rank).min())
         #expect(try read { tx in try tx.max(\.created, some) } == rows.map(\.created).max())
         #expect(try read { tx in try tx.max(\.note, some) } == rows.compactMap(\.note).max())
-        #expect(try read { tx in try tx.sum(\.id, some) } == rows.map(\.id).reduce(0, +))
-        #expect(try read { tx in try tx.sum(\.rank, some) } == rows.map(\.rank).reduce(0, +))
-        let mean = Double(rows.map(\.id).reduce(0, +)) / Double(rows.count)
+        let (ids, ranks): (Int, Double) = rows.reduce((0, 0)) { ($0.0 + $1.id, $0.1 + $1.rank) }
+        #expect(try read { tx in try tx.sum(\.id, some) } == ids)
+        #expect(try read { tx in try tx.sum(\.rank, some) } == ranks)
+        let mean = Double(ids) / Double(rows.count)
         #expect(try read { tx in try tx.average(\.id, some) } == mean)
         let first = some.order(by: \.id).limit(3)
         #expect(try read { tx in try tx.sum(\.id, first) } == 11 + 12 + 13)

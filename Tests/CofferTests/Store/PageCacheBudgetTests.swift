@@ -38,7 +38,8 @@ import Testing
         let budget = PageCacheBudget(maximumByteCount: Self.mega)
         budget.maximumByteCount = maximumByteCount
         let shares = [0, Self.mega, .max].map { budget.join(byteCount: $0, connectionCount: 5) }
-        #expect(shares.map(\.connectionByteCount) == [256 << 10, 256 << 10, 256 << 10])
+        let least: Int = 256 << 10
+        #expect(shares.map(\.connectionByteCount) == [least, least, least])
     }
 
     @Test

@@ -71,7 +71,8 @@ struct CivilTime {
 
     private var dayCount: Int {
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        return [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]
+        let counts: [Int] = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        return counts[month - 1]
     }
 
     private static func quotient(_ number: Int, _ divisor: Int) -> Int {

@@ -62,18 +62,17 @@ struct ReplicaRestoreResult: Report {
     }
 
     var lines: [(label: String, value: String)] {
-        [("replica", "\(remote), kept as it is")]
-            + (path.map { [("store", "\($0), restored")] } ?? [])
-            + (keyring.map { [("keyring", "\($0), with the credentials of the newest commit")] }
-                ?? []) + [
-                ("position", "\(position), sent at \(time.formatted(.iso8601))"),
-                ("profile", profile ?? "none"),
-                ("content", CopyResult.content(tableCount, rowCount, pageCount)),
-                (
-                    "proof",
-                    "every record that it needs is there, each page authenticated, the structure "
-                        + "checked"
-                ),
-            ]
+        var lines = [(label: "replica", value: "\(remote), kept as it is")]
+        if let path { lines.append(("store", "\(path), restored")) }
+        if let keyring {
+            lines.append(("keyring", "\(keyring), with the credentials of the newest commit"))
+        }
+        lines.append(("position", "\(position), sent at \(time.formatted(.iso8601))"))
+        lines.append(("profile", profile ?? "none"))
+        lines.append(("content", CopyResult.content(tableCount, rowCount, pageCount)))
+        let proof =
+            "every record that it needs is there, each page authenticated, the structure checked"
+        lines.append(("proof", proof))
+        return lines
     }
 }
