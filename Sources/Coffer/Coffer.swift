@@ -16,6 +16,7 @@
 //                CheckConstraint  Collation  Trigger  Generated  TableAlteration
 //                Query  QueryOrder  Condition  Join  TextMatch  RecordUpdate  RecordStream
 //                Calculation  NumericProperty  NestedQuery  Grouping  Aggregation  GroupCondition
+//                JSONPath
 //                FullTextIndex  FullTextPattern  FullTextTokenizer
 //                Lazy  LazyValue  BorrowedRow  PropertyColumn
 // Buckets        Bucket  BucketEntry  BucketCodec  BucketInformation  BucketCache  Setting

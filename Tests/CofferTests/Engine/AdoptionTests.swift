@@ -53,6 +53,29 @@ import Testing
         #expect(host.run("INSERT INTO t VALUES ('after')") == SQLITE_OK)
     }
 
+    private struct Visit: Record {
+        struct Place: Codable {
+            var city: String
+        }
+        var id: Int
+        var place: Place
+    }
+
+    @Test func `a condition on JSON knows its function`() throws {
+        host.run("CREATE TABLE visit(id INTEGER PRIMARY KEY, place TEXT NOT NULL)")
+        host.run("INSERT INTO visit VALUES (1, '{\"city\":\"Oslo\"}'), (2, '{\"city\":\"Rome\"}')")
+        let connection = try Connection(adopting: host.db)
+        try connection.migrate([
+            Migration("cities") { tx throws in
+                for city in ["Oslo", "Rome"] {
+                    let found = try tx.fetch(Visit.where(\.place.city == city))
+                    #expect(found.map(\.place.city) == [city])
+                }
+            }
+        ])
+        #expect(host.first("SELECT count(*) FROM visit") == "2")
+    }
+
     @Test func `a verb that needs the key or the file is .unsupported`() throws {
         let connection = try Connection(adopting: host.db)
         expect(.unsupported) { try connection.rekey(to: .numbered(8)) }

@@ -459,6 +459,36 @@ import Testing
             shown[2...].sorted() == ["50 49.0", "Ada true 20", "Alan true 20", "Grace true 10"])
     }
 
+    @Test func `Queries: values inside of JSON`() throws {
+        struct Customer: Record {
+            struct Address: Codable {
+                var city: String
+                var zip: Int?
+            }
+            var id: Int
+            var address: Address
+            var billing: Address?
+            var tags: [String]
+            static var jsonPaths: [PartialKeyPath<Customer>: JSONPath] {
+                [\.billing?.city: JSONPath("billing", "city"), \.tags[0]: JSONPath("tags", 0)]
+            }
+        }
+        let inOslo = Customer.where(\.address.city == "Oslo" && \.address.zip != nil)
+        let sorted = Customer.where(.hasPrefix(\.address.city, "O")).order(by: \.address.zip)
+        let billed = Customer.where(\.billing?.city == "Oslo" || \.tags[0] == "new")
+        let oslo = Customer.Address(city: "Oslo", zip: 150)
+        let rome = Customer.Address(city: "Rome")
+        try store.write { tx throws in
+            try tx.create(Customer.self)
+            try tx.insert(Customer(id: 1, address: oslo, tags: []))
+            try tx.insert(Customer(id: 2, address: rome, billing: oslo, tags: ["x"]))
+            try tx.insert(Customer(id: 3, address: rome, tags: ["new"]))
+            #expect(try tx.fetch(inOslo, \.id) == [1])
+            #expect(try tx.fetch(sorted, \.id) == [1])
+            #expect(try tx.fetch(billed.order(by: \.id), \.id) == [2, 3])
+        }
+    }
+
     @Test func `Queries: some columns of a record`() throws {
         struct Note: Record {
             var id: Int

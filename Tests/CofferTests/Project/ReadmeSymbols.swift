@@ -26,6 +26,11 @@ private enum ReadmeSymbols {
         var id: Int
         var text: String
         var thread: Int?
+        var names: [String]?
+        // `jsonPaths`
+        static var jsonPaths: [PartialKeyPath<Self>: JSONPath] {
+            [\.names?[0]: JSONPath("names", 0)]
+        }
     }
 
     static func stores() async throws {

@@ -177,6 +177,7 @@ struct PhysicalOpen {
             on: handle,
             tokenizerModules: isLater
                 ? nil : [HostileDefence.tokenizerModule] + configuration.tokenizerModules)
+        try JSONFunction.install(on: handle)
         if role != .writer, role != .privateDatabase { try handle.run("PRAGMA query_only = ON") }
         handle.authorizer.install(on: handle.db)
     }

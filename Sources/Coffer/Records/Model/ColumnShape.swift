@@ -37,6 +37,9 @@ struct ValueKind: Hashable, Sendable {
     }
 
     static var date: Self { Self(Date.self) }
+    static var data: Self { Self(Data.self) }
+    static var bytes: Self { Self([UInt8].self) }
+    static var decimal: Self { Self(Decimal.self) }
     static let keyed = Self(Keyed.self)
     static let unkeyed = Self(Unkeyed.self)
 

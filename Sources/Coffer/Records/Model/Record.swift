@@ -53,6 +53,17 @@ public protocol Record: Codable, Sendable {
     /// ```
     static var columns: [PartialKeyPath<Self>: String] { get }
 
+    /// The places inside of JSON of key paths that Coffer cannot resolve by itself: through optional
+    /// structs, to elements of arrays and dictionaries, and of types that do not simply decode their
+    /// properties.
+    ///
+    /// ```swift
+    /// static var jsonPaths: [PartialKeyPath<Self>: JSONPath] {
+    ///     [\.address?.city: JSONPath("address", "city")]
+    /// }
+    /// ```
+    static var jsonPaths: [PartialKeyPath<Self>: JSONPath] { get }
+
     /// Columns that store values in another form than Coffer's usual one: a `Date` as milliseconds
     /// or text, a `UUID` as text.
     static var encodings: [PartialKeyPath<Self>: ColumnEncoding] { get }
@@ -167,6 +178,9 @@ extension Record {
 
     /// No columns: key paths are resolved by the layout of the type.
     public static var columns: [PartialKeyPath<Self>: String] { [:] }
+
+    /// No paths: key paths into stored structs are resolved by the layouts of their types.
+    public static var jsonPaths: [PartialKeyPath<Self>: JSONPath] { [:] }
 
     /// No encodings: every column has the form listed in ``Record``.
     public static var encodings: [PartialKeyPath<Self>: ColumnEncoding] { [:] }

@@ -24,6 +24,8 @@ public struct Index<R: Record>: Sendable {
     let isUnique: Bool
     let condition: SQL?
     let name: String?
+    /// Whether the paths lead into JSON.
+    let isOfJSON: Bool
 
     /// Describes an index.
     ///
@@ -43,6 +45,7 @@ public struct Index<R: Record>: Sendable {
     ) {
         self.paths = paths
         expressions = []
+        isOfJSON = false
         self.isUnique = isUnique
         self.condition = condition?.sql
         self.name = name
@@ -69,6 +72,38 @@ public struct Index<R: Record>: Sendable {
     ) {
         paths = []
         expressions = [expression] + others
+        isOfJSON = false
+        self.isUnique = isUnique
+        self.condition = condition?.sql
+        self.name = name
+    }
+
+    /// Describes an index of values inside of JSON, with which **no other program can write the
+    /// table any more**.
+    ///
+    /// ```swift
+    /// Index(cofferOnly: \.address.city)
+    /// ```
+    ///
+    /// SQLite computes the values by a function of Coffer. The `sqlcipher` shell and every other
+    /// program lack it. They still read the table, and fail with "unknown function: coffer_json()"
+    /// when they insert or delete a row or change that column, and when they check or rebuild the
+    /// index (`integrity_check`, `REINDEX`, `VACUUM`). `DROP INDEX` makes the table theirs again.
+    ///
+    /// - Parameters:
+    ///   - path: A property inside of a column of JSON.
+    ///   - others: Further ones, in order.
+    ///   - isUnique: As for an index of properties. Values that are missing or `null` are NULL.
+    ///   - condition: As for an index of properties.
+    ///   - name: As for an index of properties.
+    /// - Complexity: A write computes each value anew, in O(*bytes of the JSON*).
+    public init(
+        cofferOnly path: PartialKeyPath<R> & Sendable, _ others: (PartialKeyPath<R> & Sendable)...,
+        isUnique: Bool = false, where condition: Condition<R>? = nil, name: String? = nil
+    ) {
+        paths = [path] + others
+        expressions = []
+        isOfJSON = true
         self.isUnique = isUnique
         self.condition = condition?.sql
         self.name = name

@@ -25,16 +25,25 @@ struct RecordLayout: Sendable {
     }
 
     init<R: Record>(_ type: R.Type, columns: [RecordColumn]) throws(StoreError) {
-        let dummy = try Reflection.dummy(type)
-        guard let properties = Self.properties(of: dummy) else { return }
+        // An example's values are not placeholders, so there is nothing to compare with.
+        self.init(
+            of: try Reflection.dummy(type), columns: columns, hasPlaceholders: R.example == nil)
+    }
+
+    /// - Parameters:
+    ///   - value: Shows the layout of its type.
+    ///   - columns: The columns of the type, or the keys of its JSON.
+    ///   - hasPlaceholders: Whether a `RecordingDecoder` has made the value.
+    init<T: Decodable>(of value: T, columns: [RecordColumn], hasPlaceholders: Bool = true) {
+        guard let properties = Self.properties(of: value) else { return }
         self.properties = properties
-        assignByTrial(dummy, columns)
+        if hasPlaceholders { assignByTrial(value, columns) }
         assignByLabel(columns)
     }
 
     /// `nil` if the layout rule does not yield the type's size. That is so for a class, or for a
     /// property whose mirror does not show its declared type.
-    private static func properties<R: Record>(of value: R) -> [Property]? {
+    private static func properties<T>(of value: T) -> [Property]? {
         let mirror = Mirror(reflecting: value)
         guard mirror.displayStyle == .struct, mirror.superclassMirror == nil else { return nil }
         var end = 0
@@ -47,7 +56,7 @@ struct RecordLayout: Sendable {
             properties.append(Property(label: child.label, type: type, offset: offset))
             end = max(end, offset + size)
         }
-        return end == MemoryLayout<R>.size ? properties : nil
+        return end == MemoryLayout<T>.size ? properties : nil
     }
 
     static func sizeAndAlignment(of type: Any.Type) -> (Int, Int) {
@@ -58,13 +67,11 @@ struct RecordLayout: Sendable {
     }
 
     /// Changes one column at a time and notes which property changed with it.
-    private mutating func assignByTrial<R: Record>(_ dummy: R, _ columns: [RecordColumn]) {
-        // An example's values are not placeholders, so there is nothing to compare with.
-        guard R.example == nil else { return }
+    private mutating func assignByTrial<T: Decodable>(_ dummy: T, _ columns: [RecordColumn]) {
         let before = Mirror(reflecting: dummy).children.map(\.value)
         for (position, column) in columns.enumerated() {
             let decoder = RecordingDecoder(alternate: column.name)
-            guard let changed = try? R(from: decoder), decoder.isAlternated else { continue }
+            guard let changed = try? T(from: decoder), decoder.isAlternated else { continue }
             let after = Mirror(reflecting: changed).children.map(\.value)
             guard after.count == before.count else { continue }
             // A property that cannot be compared counts as changed.
@@ -104,6 +111,12 @@ extension RecordPlan {
     /// The index in `columns`, from 0, of the column that a key path names. Throws `.misuse` if it
     /// names none: it is neither a stored property nor in `static var columns`.
     func position<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int {
+        if let position = try positionIfAny(of: path) { return position }
+        throw noColumn(of: path)
+    }
+
+    /// The same; `nil` if the key path names no column.
+    func positionIfAny<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int? {
         if let name = R.columns[path] {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {
                 let names = columns.map(\.name)
@@ -118,21 +131,22 @@ extension RecordPlan {
             return position
         }
         let type = Swift.type(of: path).valueType
-        if let offset = MemoryLayout<R>.offset(of: path),
-            let position = try currentLayout(R.self).column(offset: offset, type: type)
-        {
-            return position
-        }
-        throw StoreError(
+        guard let offset = MemoryLayout<R>.offset(of: path) else { return nil }
+        return try currentLayout(R.self).column(offset: offset, type: type)
+    }
+
+    func noColumn<R: Record>(of path: PartialKeyPath<R>) -> StoreError {
+        StoreError(
             .misuse,
             "the key path \(String(reflecting: path)) names no column of \(typeName)",
             hint: "Only stored properties of the record itself have columns. Declare which one it "
                 + "is: static var columns: [PartialKeyPath<\(typeName)>: String] "
-                + "{ [\\.title: \"title_text\"] }.",
+                + "{ [\\.title: \"title_text\"] }. A condition on a value inside of JSON needs "
+                + "static var jsonPaths where structs do not simply decode it.",
             table: table)
     }
 
-    private func currentLayout<R: Record>(_ type: R.Type) throws(StoreError) -> RecordLayout {
+    func currentLayout<R: Record>(_ type: R.Type) throws(StoreError) -> RecordLayout {
         if let known = layout.withLock({ $0 }) { return known }
         // Made outside the lock, because this runs the type's own code.
         let made = try RecordLayout(type, columns: columns)

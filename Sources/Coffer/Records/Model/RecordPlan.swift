@@ -32,6 +32,7 @@ final class RecordPlan: NamedTable {
     let quotedColumns: [String]
     /// The layout that resolves key paths; made when it is first needed.
     let layout = Mutex<RecordLayout?>(nil)
+    let jsonPlaces = JSONPlaces()
     /// Resolves the type's declarations about its table.
     let declare: @Sendable (RecordPlan) throws(StoreError) -> TableDeclaration
     let knownDeclaration = Mutex<TableDeclaration?>(nil)

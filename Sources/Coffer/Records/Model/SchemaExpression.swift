@@ -4,6 +4,8 @@ struct SchemaExpression {
     let connection: Connection
     /// Whether the table is about to be made, so that its dates count as in a new one.
     let isNew: Bool
+    /// Whether the SQL may call Coffer's function for JSON, which no other program has.
+    var isOnlyForCoffer = false
 
     /// The text of an expression over the columns of the type's own table.
     ///
@@ -90,6 +92,7 @@ struct SchemaExpression {
         let name = token.name.asciiLowercased
         let isKeyword = token.kind == .word && Self.keywords.contains(name)
         guard !isKeyword, !Self.functions.contains(name) else { return }
+        if isOnlyForCoffer, name == JSONFunction.name { return }
         throw refusal(
             "calls \(token.name), which other programs may not have",
             "Use functions of SQLite 3.15, or make it with SQL of your own.")

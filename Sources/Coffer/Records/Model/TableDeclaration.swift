@@ -8,6 +8,8 @@ struct TableDeclaration: Sendable {
         /// The columns; empty for an index of expressions.
         let positions: [Int]
         let expressions: [SQL]
+        /// Whether the expressions are values inside of JSON.
+        let isOfJSON: Bool
         let isUnique: Bool
         /// The condition of a partial index.
         let condition: SQL?
@@ -142,21 +144,57 @@ struct TableDeclaration: Sendable {
                     hint: "Name one at least: Index(\\.title).", table: plan.table)
             }
             var positions: [Int] = []
-            for path in index.paths { positions.append(try plan.position(of: path)) }
-            let names =
-                positions.map { plan.columns[$0].name }
-                + index.expressions.map { sql in
-                    SQLToken.tokens(of: sql.text).filter { $0.isName || $0.kind == .literal }
-                        .map(\.name).joined(separator: "_")
+            var expressions = index.expressions
+            var names = expressions.map { sql in
+                SQLToken.tokens(of: sql.text).filter { $0.isName || $0.kind == .literal }
+                    .map(\.name).joined(separator: "_")
+            }
+            for path in index.paths {
+                if let place = try jsonPlace(of: path, in: index, plan) {
+                    expressions.append(try place.sql())
+                    names.append(place.name.replacing(".", with: "_"))
+                } else {
+                    let position = try plan.position(of: path)
+                    positions.append(position)
+                    names.append(plan.columns[position].name)
                 }
+            }
             let name = index.name ?? (["index", plan.table] + names).joined(separator: "_")
             indexes.append(
                 ResolvedIndex(
                     name: name, isNamed: index.name != nil, positions: positions,
-                    expressions: index.expressions, isUnique: index.isUnique,
+                    expressions: expressions, isOfJSON: index.isOfJSON, isUnique: index.isUnique,
                     condition: index.condition))
         }
         return indexes
+    }
+
+    /// The place of a key path into JSON; `nil` for a column.
+    ///
+    /// - Throws: `.misuse` if it leads into JSON, and the index does not consent that no other
+    ///   program writes the table, or the other way round.
+    private static func jsonPlace<R: Record>(
+        of path: PartialKeyPath<R>, in index: Index<R>, _ plan: RecordPlan
+    ) throws(StoreError) -> JSONPlace? {
+        let isColumn = try plan.positionIfAny(of: path) != nil
+        let place = isColumn ? nil : try plan.jsonPlace(of: path)
+        guard index.isOfJSON else {
+            guard let place else { return nil }
+            throw StoreError(
+                .misuse,
+                "an index of \(place.name) needs a function of Coffer, so that no other program "
+                    + "can write the table",
+                hint: "If that is fine, write Index(cofferOnly: …).", table: plan.table,
+                column: plan.columns[place.position].name)
+        }
+        guard !isColumn else {
+            throw StoreError(
+                .misuse, "an index that is only for Coffer names a column",
+                hint: "Write Index(…) for an index of columns.", table: plan.table)
+        }
+        guard let place else { throw plan.noColumn(of: path) }
+        try place.requireOrder()
+        return place
     }
 
     private static func resolve<R: Record>(
@@ -217,7 +255,8 @@ extension TableDeclaration.ResolvedIndex {
     func sql(
         _ plan: RecordPlan, name: String, _ connection: Connection
     ) throws(StoreError) -> String {
-        let schema = SchemaExpression(plan: plan, connection: connection, isNew: false)
+        var schema = SchemaExpression(plan: plan, connection: connection, isNew: false)
+        schema.isOnlyForCoffer = isOfJSON
         var terms = positions.map { plan.quotedColumns[$0] }
         for expression in expressions { terms.append(try schema.text(expression)) }
         let clause = try condition.map { (sql) throws(StoreError) in

@@ -115,8 +115,8 @@ extension Condition {
         _ path: KeyPath<R, V>, _ make: (ConditionColumn) throws(StoreError) -> SQL
     ) {
         do throws(StoreError) {
-            let plan = try RecordPlan.of(R.self)
-            sql = try make(ConditionColumn(plan, at: try plan.position(of: path)))
+            let column = try RecordPlan.of(R.self).conditionColumn(of: path)
+            sql = column.completed(try make(column))
         } catch {
             sql = SQL(failure: error)
         }
@@ -136,6 +136,8 @@ struct ConditionColumn {
     private let column: RecordColumn
     let errorName: String
     private let expression: SQL
+    /// The place of the values, if they are inside of JSON.
+    private let json: JSONPlace?
     var table: String { plan.table }
     /// The text of a column, which has no arguments.
     var name: String { expression.text }
@@ -152,10 +154,32 @@ struct ConditionColumn {
         self.plan = plan
         self.column = column
         expression = sql
+        json = nil
         errorName = name ?? column.name
     }
 
-    var isNullable: Bool { column.isNullable }
+    /// A value inside of JSON.
+    ///
+    /// - Throws: As `sql()` of the place.
+    init(_ place: JSONPlace) throws(StoreError) {
+        plan = place.plan
+        column = place.plan.columns[place.position]
+        expression = try place.sql()
+        json = place
+        errorName = place.name
+    }
+
+    /// SQL that was made of the name, with what the expression needs.
+    func completed(_ sql: SQL) -> SQL {
+        guard json != nil else { return sql }
+        var sql = sql
+        sql.requirements += expression.requirements
+        sql.mayFail = true
+        return sql
+    }
+
+    /// A value inside of JSON may be missing.
+    var isNullable: Bool { column.isNullable || json != nil }
 
     func sql(_ comparison: String, _ value: ConditionValue) -> SQL {
         expression.appending(sql(" \(comparison) ?", [value]))
@@ -198,6 +222,7 @@ struct ConditionColumn {
 
     /// The value in the form that the column stores.
     func value<V: Encodable>(_ value: V) throws(StoreError) -> ConditionValue {
+        if let json { return ConditionValue(value: try json.value(value), isDate: false) }
         let encoded: Value
         let scalar = ScalarEncoder()
         do {
@@ -222,7 +247,7 @@ struct ConditionColumn {
 
     /// The value for a comparison by order; `.misuse` for `nil` or a column without an order.
     func ordered<V: Encodable>(_ value: V) throws(StoreError) -> ConditionValue {
-        try plan.requireOrder(of: column)
+        if let json { try json.requireOrder() } else { try plan.requireOrder(of: column) }
         let encoded = try self.value(value)
         guard encoded.value != .null else {
             throw StoreError(
@@ -230,6 +255,19 @@ struct ConditionColumn {
                 hint: "Compare with == nil or != nil.", table: plan.table, column: errorName)
         }
         return encoded
+    }
+}
+
+extension RecordPlan {
+    /// The column of a key path, or its place inside the JSON of a column.
+    ///
+    /// - Throws: As `position(of:)`.
+    func conditionColumn<R: Record>(
+        of path: PartialKeyPath<R>
+    ) throws(StoreError) -> ConditionColumn {
+        if let position = try positionIfAny(of: path) { return ConditionColumn(self, at: position) }
+        if let place = try jsonPlace(of: path) { return try ConditionColumn(place) }
+        throw noColumn(of: path)
     }
 }
 

@@ -9,7 +9,14 @@ struct OrderTerm: Sendable {
     init<R: Record>(_ path: PartialKeyPath<R>, _ order: QueryOrder) {
         do throws(StoreError) {
             let plan = try RecordPlan.of(R.self)
-            let position = try plan.position(of: path)
+            guard let position = try plan.positionIfAny(of: path) else {
+                guard let place = try plan.jsonPlace(of: path) else {
+                    throw plan.noColumn(of: path)
+                }
+                try place.requireOrder()
+                self.init(sql: try place.sql(), order)
+                return
+            }
             try plan.requireOrder(of: position)
             self.init(plan, at: position, order)
         } catch {

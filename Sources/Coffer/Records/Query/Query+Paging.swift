@@ -63,7 +63,7 @@ private struct PageEnd {
         guard let position = term.position else {
             guard term.column.failure == nil else { return term.column }
             throw StoreError(
-                .misuse, "pages are in the order of properties, and the query has a calculation",
+                .misuse, "pages follow columns, and a calculation or JSON orders the query",
                 hint: "Order by a property that holds the result.", table: plan.table)
         }
         try plan.requireOrder(of: position)

@@ -76,7 +76,8 @@ extension Connection {
         guard !name.isEmpty, !name.utf8.contains(0) else {
             throw StoreError(.misuse, "the name of a function must not be empty or contain NUL")
         }
-        guard ![ValueList.function, Regexp.function].contains(name.asciiLowercased) else {
+        let own = [ValueList.function, Regexp.function, JSONFunction.name]
+        guard !own.contains(name.asciiLowercased) else {
             throw StoreError(
                 .misuse, "\(name.asciiLowercased) is a function of Coffer",
                 hint: "Give your function another name.")
