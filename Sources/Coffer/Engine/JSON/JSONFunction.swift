@@ -20,9 +20,11 @@ struct JSONFunction: SQLRequirement {
     /// Registers the function. Every write to a table with an index of it calls it, so it must be
     /// known before the first one. Throws the engine's error.
     static func install(on handle: Handle) throws(StoreError) {
+        // An index of the schema calls it: it has no effect and reads its arguments only.
+        let options: FunctionOptions = [.deterministic, .schema]
         // The engine releases the link, even if it refuses the function.
         let code = sqlite3_create_function_v2(
-            handle.db, name, -1, FunctionOptions.deterministic.flags,
+            handle.db, name, -1, options.flags,
             Unmanaged.passRetained(handle.link).toOpaque(), findInJSON, nil, nil
         ) { $0.map { Unmanaged<HandleLink>.fromOpaque($0).release() } }
         try handle.requireRegistered(code)
