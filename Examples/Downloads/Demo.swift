@@ -94,13 +94,26 @@ extension Demo {
 // MARK: The commands
 
 extension Demo {
+    /// Waits until the server holds. Throws the manager's error if that comes first.
+    private func waitUntilHeld(_ manager: DownloadManager) async throws {
+        let server = server
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await manager.waitUntilIdle() }
+            group.addTask {
+                while !server.isHeld { try await Task.sleep(for: .milliseconds(5)) }
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
     private mutating func command() async throws {
         let manager = try await DownloadManager(folder: folder.url, Self.settings)
         let list = DownloadList(manager.store)
         if Terminal.isThere { await list.start() }
         server.hold(after: total / 16)
         try await manager.start()
-        while !server.isHeld { try await Task.sleep(for: .milliseconds(5)) }
+        try await waitUntilHeld(manager)
         let (paused, cancelled) = try await stopSome(manager)
         server.release()
         let before = try await breakpoints(manager, paused)
