@@ -64,13 +64,13 @@ extension Store {
     /// ```
     ///
     /// It moves pages from the end of the file into free ones and cuts the end off; with a WAL the
-    /// file becomes shorter at the next checkpoint. ``compact(progress:)`` gives everything back,
+    /// file becomes shorter at the next checkpoint. `compact(progress:)` gives everything back,
     /// works on every store, and proves what it wrote.
     ///
     /// - Parameter pageCount: The most pages to give back; below 1 means none.
     /// - Returns: How many pages were given back; 0 if none was free.
     /// - Throws: `StoreError` `.unsupported` for a file that was created without it; otherwise as
-    ///   ``write(mode:timeout:fileID:line:_:)``.
+    ///   `write(mode:timeout:fileID:line:_:)`.
     /// - Complexity: O(`pageCount`).
     /// - Note: The corresponding SQL is `PRAGMA incremental_vacuum`.
     @discardableResult
@@ -102,7 +102,7 @@ extension WriteTransaction {
     }
 }
 
-/// What ``Store/compact(progress:)`` did.
+/// What `Store.compact(progress:)` did.
 public struct CompactReport: Sendable, Equatable {
     /// What the store contains: tables, rows, pages.
     public let content: CopyReport

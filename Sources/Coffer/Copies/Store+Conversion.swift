@@ -63,7 +63,7 @@ extension Store {
     ///
     /// Reads the formats of SQLCipher 1, 2 and 3, with pages of any size, and that of SQLCipher 4
     /// if the engine is SQLCipher 4. Copies and checks as
-    /// ``encrypt(plaintextAt:to:key:configuration:progress:)`` does. Never changes the source.
+    /// `encrypt(plaintextAt:to:key:configuration:progress:)` does. Never changes the source.
     /// Files of SQLCipher 1 have no MAC, so the check covers only their structure, not each value.
     ///
     /// - Parameters:

@@ -75,7 +75,9 @@ public struct KeyCredential: ~Copyable, Sendable {
 
     /// The 32 bytes that a service has unwrapped from the blob of a slot.
     ///
-    /// - Parameter slot: The number of that slot.
+    /// - Parameters:
+    ///   - bytes: The 32 bytes.
+    ///   - slot: The number of that slot.
     public static func external(_ bytes: some Collection<UInt8>, slot: UInt16) -> KeyCredential {
         KeyCredential(kind: .external, secret: SecretBytes(bytes), slotID: slot)
     }

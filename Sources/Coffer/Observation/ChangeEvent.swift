@@ -57,7 +57,7 @@ public struct ChangedRow: Sendable, Hashable {
     /// }
     /// ```
     ///
-    /// A change of a bucket has ``key(in:)``, which knows how the bucket stores its keys.
+    /// A change of a bucket has `key(in:)`, which knows how the bucket stores its keys.
     ///
     /// - Throws: `StoreError` `.mismatch` if the key has several columns, or if its value does not
     ///   fit `K`; always for a `Date`, because a change does not tell from when its number counts.

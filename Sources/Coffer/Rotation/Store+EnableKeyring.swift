@@ -12,7 +12,7 @@ extension Store {
     /// ```
     ///
     /// The store gets a new root key, and every page a key from it, with the proof of
-    /// ``rekey(to:abandonsKeyring:)``. The former key opens the store until then, and copies of
+    /// `rekey(to:abandonsKeyring:)`. The former key opens the store until then, and copies of
     /// before for good. After a crash one of both keys opens every row: call it again with the same
     /// arguments. It finishes.
     ///
@@ -36,7 +36,7 @@ extension Store {
     ///   `.alreadyExists` for a keyring that no unfinished call has made; `.misuse` for a
     ///   credential instead of a key, an external credential, a secret of a wrong size, or other
     ///   letters than were shown; `.tooCostly`; `.alreadyOpen`; errors of `askBack`; otherwise as
-    ///   ``rekey(to:abandonsKeyring:)`` and opening. The former key opens the store then, unless
+    ///   `rekey(to:abandonsKeyring:)` and opening. The former key opens the store then, unless
     ///   the error says otherwise.
     /// - Complexity: O(*pages*) time and disk, as `rekey`; for a passphrase two derivations.
     @discardableResult
@@ -81,7 +81,7 @@ extension Store {
     }
 }
 
-/// The result of ``Store/enableKeyring(_:key:as:label:endsOtherPrograms:configuration:recovery:)``.
+/// The result of `Store.enableKeyring(_:key:as:label:endsOtherPrograms:configuration:recovery:)`.
 ///
 /// ```swift
 /// let report = try Store.enableKeyring(path, key: old, as: credential, label: "me", recovery: nil)

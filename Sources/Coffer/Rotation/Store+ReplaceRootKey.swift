@@ -17,7 +17,7 @@ extension Store {
     /// that stays go on; those of a dropped slot end with `.wrongKey`. Root backups of the former
     /// root no longer help: make a new one.
     ///
-    /// Reads and writes wait as in ``rotate(maximumPause:progress:)``. After a crash every slot
+    /// Reads and writes wait as in `rotate(maximumPause:progress:)`. After a crash every slot
     /// that stays opens the store, and ``Keyring/isReplacingRoot`` may be set: this method, or
     /// `rotate`, then finishes.
     ///

@@ -18,7 +18,7 @@ extension Store {
     ///     next key, or `nil` to give up. Each key is wiped before the next call.
     /// - Throws: What `askForKey` throws; `StoreError` `.wrongKey` if it has given up, `.misuse` if
     ///   it never gave a key that can be one; other errors of opening at once, see
-    ///   ``init(path:key:mode:configuration:)``.
+    ///   `init(path:key:mode:configuration:)`.
     public static func open(
         path: String, mode: OpenMode = .createIfMissing, configuration: Configuration = .init(),
         askForKey: (_ failure: StoreError?) throws -> StoreKey?

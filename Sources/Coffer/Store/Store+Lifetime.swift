@@ -15,7 +15,7 @@ extension Store {
     /// the old key back, whatever the configuration's durability. After a failure the store goes on
     /// under the old key, with every row. If it is not proven which key the file has, the error
     /// says so. If the file then has the new key, reads and writes throw `.wrongKey` until
-    /// ``reopen(with:)``.
+    /// `reopen(with:)`.
     ///
     /// - Parameters:
     ///   - key: The new key. Never empty. The salt is kept.
@@ -130,7 +130,7 @@ extension Store {
     ///   was; `.alreadyOpen` if another store of this process has the file; `.busy` if running work
     ///   does not end within `waitTimeout`; `.unsupported` for a store without a file; `.closed`;
     ///   `.misuse` inside a body of this store, or if the cipher settings of the file have changed;
-    ///   `.wouldDeadlock` as for ``rekey(to:)``.
+    ///   `.wouldDeadlock` as for `rekey(to:)`.
     public func reopen(with key: borrowing StoreKey) throws {
         try core.reopen(with: key)
     }
@@ -146,7 +146,7 @@ extension Store {
 
     // MARK: Pause
 
-    /// Closes the file, which releases every lock, and refuses reads and writes until ``resume()``.
+    /// Closes the file, which releases every lock, and refuses reads and writes until `resume()`.
     ///
     /// Use it where the system ends processes that hold a lock in the background. Running reads and
     /// writes may end within `waitTimeout`; after that they are stopped, undone and throw
@@ -157,12 +157,12 @@ extension Store {
     /// - Throws: `StoreError` `.busy` if a body did not end although it was stopped, because it
     ///   does not use the store: the store then goes on; `.closed`; `.unsupported` for a store
     ///   without a file, because everything would be lost; `.misuse` inside a body of this store;
-    ///   `.wouldDeadlock` as for ``rekey(to:)``: the store then goes on.
+    ///   `.wouldDeadlock` as for `rekey(to:)`: the store then goes on.
     public func suspend() throws {
         try core.suspend()
     }
 
-    /// Closes the file and refuses reads and writes until ``resume()``, without blocking a thread
+    /// Closes the file and refuses reads and writes until `resume()`, without blocking a thread
     /// of the cooperative pool.
     ///
     /// - Throws: As the synchronous form.
@@ -170,18 +170,18 @@ extension Store {
         try await Self.offPool { [core] () throws(StoreError) in try core.suspend() }
     }
 
-    /// Opens the file again after ``suspend()``, and admits reads and writes. Does nothing if the
+    /// Opens the file again after `suspend()`, and admits reads and writes. Does nothing if the
     /// store is not suspended.
     ///
     /// - Throws: The errors of opening, such as `.notFound` if the file went away, `.alreadyOpen`
     ///   while another store of this process has it, or `.wrongKey` if another process has changed
-    ///   the key in the meantime: the store is then still suspended, see ``reopen(with:)``;
-    ///   `.misuse`, `.busy` and `.wouldDeadlock` as for ``suspend()``.
+    ///   the key in the meantime: the store is then still suspended, see `reopen(with:)`;
+    ///   `.misuse`, `.busy` and `.wouldDeadlock` as for `suspend()`.
     public func resume() throws {
         try core.resume()
     }
 
-    /// Opens the file again after ``suspend()``, without blocking a thread of the cooperative
+    /// Opens the file again after `suspend()`, without blocking a thread of the cooperative
     /// pool.
     ///
     /// - Throws: As the synchronous form.
@@ -198,7 +198,7 @@ extension Store {
     ///
     /// - Throws: `StoreError` `.busy` if running work does not end within `waitTimeout`; the store
     ///   is then still open. `.misuse` inside a body of this store; `.wouldDeadlock` as for
-    ///   ``rekey(to:)``.
+    ///   `rekey(to:)`.
     public func close() throws {
         try core.close()
     }
@@ -219,11 +219,11 @@ extension Store {
     ///
     /// Waiting and later work throws `.closed`. Running work may end within `waitTimeout`; after
     /// that it is stopped, undone and throws `.closed`. A write that has returned is durable. A
-    /// second call does nothing, also after ``close()``, which lets waiting work run first.
+    /// second call does nothing, also after `close()`, which lets waiting work run first.
     ///
     /// - Throws: `StoreError` `.busy` if a body did not end although it was stopped, because it
     ///   does not use the store: the store then goes on; `.misuse` inside a body of this store;
-    ///   `.wouldDeadlock` as for ``rekey(to:)``: the store then goes on.
+    ///   `.wouldDeadlock` as for `rekey(to:)`: the store then goes on.
     /// - Complexity: O(*waiting*), after the running work.
     public func shutDown() throws {
         try core.shutDown()

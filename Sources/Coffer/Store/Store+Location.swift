@@ -13,14 +13,14 @@ extension Store {
     /// ```
     ///
     /// A store in memory starts empty, shares its contents with no other store, and is gone after
-    /// ``close()`` or when it is released. Everything works as in a file, except:
+    /// `close()` or when it is released. Everything works as in a file, except:
     ///
     /// - It has one connection. Reads and writes run one at a time, and a read sees all earlier
     ///   writes.
-    /// - Returned means applied; nothing outlives the store. ``backup(to:key:progress:)`` copies it
+    /// - Returned means applied; nothing outlives the store. `backup(to:key:progress:)` copies it
     ///   into a file, under a key that you must give.
-    /// - ``verify(_:progress:)`` checks only the structure, because there are no pages on a disk.
-    /// - ``snapshot()``, ``suspend()``, ``rekey(to:)`` and ``reopen(with:)`` throw `.unsupported`,
+    /// - `verify(_:progress:)` checks only the structure, because there are no pages on a disk.
+    /// - `snapshot()`, `suspend()`, `rekey(to:)` and `reopen(with:)` throw `.unsupported`,
     ///   and the store goes on.
     ///
     /// - Parameters:

@@ -184,7 +184,7 @@ public final class Store: Sendable {
     /// - Throws: What `body` throws; `StoreError` `.damaged` if a page failed authentication,
     ///   `.busy` if no connection became free in time, `.snapshotExpired` if the read kept its
     ///   snapshot beyond the bounds of the configuration, `.wrongKey` if another process changed
-    ///   the key: see ``reopen(with:)``; `.wouldDeadlock` in the body of another store, if the wait
+    ///   the key: see `reopen(with:)`; `.wouldDeadlock` in the body of another store, if the wait
     ///   would close a cycle of waits; `.closed`, `.suspended`.
     public func read<T>(
         timeout: Duration? = nil, _ body: (inout ReadTransaction) throws -> T

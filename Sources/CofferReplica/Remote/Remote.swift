@@ -34,7 +34,9 @@ public protocol Remote: Sendable {
 
     /// The bytes of an object, or a part of them; `nil` if it does not exist.
     ///
-    /// - Parameter range: Offsets, from 0. A part beyond the end is left out.
+    /// - Parameters:
+    ///   - name: The name of the object.
+    ///   - range: Offsets, from 0; `nil` for all. A part beyond the end is left out.
     func read(_ name: String, _ range: Range<Int>?) async throws -> RemoteAnswer<[UInt8]?>
 
     /// Names that begin with a prefix, in the order of their bytes: at most 1 000, those after

@@ -9,7 +9,7 @@ import Foundation
 extension WriteTransaction {
     /// Stores bytes that are in memory as an attachment, and replaces an existing one.
     ///
-    /// ``Store/set(contentsOf:for:in:expiring:byteCount:isResumable:)`` stores bytes of any number.
+    /// `Store.set(contentsOf:for:in:expiring:byteCount:isResumable:)` stores bytes of any number.
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
@@ -43,7 +43,7 @@ extension WriteTransaction {
     ///
     /// The attachment and everything else in the transaction appear at once. Other writes wait
     /// until the transaction ends, and the WAL grows by the size of the attachment. If the bytes
-    /// come slowly, prefer ``Store/set(contentsOf:for:in:expiring:byteCount:isResumable:)``.
+    /// come slowly, prefer `Store.set(contentsOf:for:in:expiring:byteCount:isResumable:)`.
     ///
     /// - Parameters:
     ///   - key: The key.

@@ -82,11 +82,11 @@ public struct Configuration: Sendable {
     /// page's MAC, and takes `Engine.capabilities.defaultProfile` for a new one.
     public var profile: CipherProfile?
     /// Whether a new file can give free pages back to the disk by
-    /// ``Store/incrementalVacuum(pageCount:)``. An existing file keeps what it was created with.
+    /// `Store.incrementalVacuum(pageCount:)`. An existing file keeps what it was created with.
     ///
     /// It costs: both engines then accept a page of zeros as valid, so that somebody who may write
     /// the file can blank the end of a long value without a trace (`SECURITY.md`). Without it,
-    /// ``Store/compact(progress:)`` gives pages back.
+    /// `Store.compact(progress:)` gives pages back.
     public var incrementalVacuum = false
 
     /// The journal mode; an existing file in another mode is converted.
@@ -197,7 +197,7 @@ public struct Configuration: Sendable {
     public var currentDate: @Sendable () -> Date = { Date() }
 
     /// How often a store removes entries of buckets that have expired; a minute by default, `nil`
-    /// for never, at least 1 ms. See ``Store/sweepExpiredEntries(sliceCount:)``.
+    /// for never, at least 1 ms. See `Store.sweepExpiredEntries(sliceCount:)`.
     ///
     /// A store begins with it when it has given an entry a time of expiry. It works in slices of
     /// 256 entries, between other writes, which wait for one slice at most. Beside other writes of

@@ -33,7 +33,7 @@ import Foundation
 ///
 /// Two loaded values are equal if their contents are. A value that is not loaded is equal only to
 /// its own copies: whether the file has the same bytes at another read is not known. So
-/// ``Store/observe(_:)`` delivers such records after each commit to their table.
+/// `Store.observe(_:)` delivers such records after each commit to their table.
 ///
 /// - Note: Declare it as the last property, because the engine reads through a large value to the
 ///   columns after it.

@@ -73,7 +73,7 @@ extension Aggregation {
     /// The greatest value of a property, by the order of the stored values; `nil` if all are `nil`.
     /// Texts are compared by their bytes.
     ///
-    /// - Note: The verb that uses it throws `.misuse` as for ``min(_:)``.
+    /// - Note: The verb that uses it throws `.misuse` as for `min(_:)`.
     public static func max(_ path: KeyPath<R, V>) -> Aggregation { end("max", path) }
 
     private static func end(_ function: String, _ path: KeyPath<R, V>) -> Aggregation {

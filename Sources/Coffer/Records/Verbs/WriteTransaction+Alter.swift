@@ -15,7 +15,7 @@ extension WriteTransaction {
     /// }
     /// ```
     ///
-    /// For all that ``create(_:)`` cannot change: the type of a column, NOT NULL, the key, foreign
+    /// For all that `create(_:)` cannot change: the type of a column, NOT NULL, the key, foreign
     /// keys, the names of columns. Rows keep their row ids, and AUTOINCREMENT its counter. Indexes
     /// and triggers are kept, with the new names of columns in indexes, and tables that refer to
     /// this one go on doing so. Dates that counted from 1970 count from 2001 afterwards, if the

@@ -103,12 +103,12 @@ public struct Keyring: Sendable {
     public var keyMade: Date { Date(timeIntervalSince1970: Double(content.epochMade)) }
 
     /// Whether a replacement of the root key has begun, and has not been finished. The slots open
-    /// the store all the same. ``Store/replaceRootKey(dropping:maximumPause:keeping:progress:)`` or
-    /// ``Store/rotate(maximumPause:progress:)`` finishes it.
+    /// the store all the same. `Store.replaceRootKey(dropping:maximumPause:keeping:progress:)` or
+    /// `Store.rotate(maximumPause:progress:)` finishes it.
     public var isReplacingRoot: Bool { content.hasFormerRoot }
 
     /// Whether the file may still have the key that it had before the keyring: a call of
-    /// ``Store/enableKeyring(_:key:as:label:endsOtherPrograms:configuration:recovery:)`` has begun
+    /// `Store.enableKeyring(_:key:as:label:endsOtherPrograms:configuration:recovery:)` has begun
     /// and was not finished. The same call again finishes.
     public var isBeingEnabled: Bool { content.state == .isBeingEnabled }
 

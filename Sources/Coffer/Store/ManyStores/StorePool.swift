@@ -100,11 +100,11 @@ public final class StorePool: Sendable {
     ///   - body: The use. Nothing of the store may outlive it.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws; what the key provider throws; the errors of opening, see
-    ///   ``Store/init(path:key:mode:configuration:)``, which concern this store only, and the next
+    ///   `Store.init(path:key:mode:configuration:)`, which concern this store only, and the next
     ///   call tries again; `StoreError` `.busy` if the key, a place or the opening did not come
     ///   within `waitTimeout`; `.tooManyFiles` if the process may open no more files, and no store
     ///   of the pool could be parked instead; `.alreadyOpen` if another file has taken the place of
-    ///   a store that is in use; `.closed` after ``close()``; `CancellationError` if the task was
+    ///   a store that is in use; `.closed` after `close()`; `CancellationError` if the task was
     ///   cancelled while it waited, which leaves other callers alone.
     /// - Complexity: O(1) for a store that is open, besides asking the system for the file.
     ///   Opening is O(*open stores*), because the engine walks a list of its files and the page

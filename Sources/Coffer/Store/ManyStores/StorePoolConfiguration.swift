@@ -30,7 +30,7 @@ extension StorePool {
         public var idleDuration: Duration? = .seconds(60)
 
         /// How long a use waits for its store, which includes the key, a place and the opening,
-        /// before `.busy`; also how long ``StorePool/close()`` waits for uses to end. 30 s by
+        /// before `.busy`; also how long `StorePool.close()` waits for uses to end. 30 s by
         /// default.
         public var waitTimeout: Duration = .seconds(30)
 

@@ -72,7 +72,10 @@ public struct HTTPResponse: Sendable {
 
     /// Makes an answer.
     ///
-    /// - Parameter headers: Names in any case. Of two that differ in case only, one is taken.
+    /// - Parameters:
+    ///   - status: The number of the answer, such as 200.
+    ///   - headers: Names in any case. Of two that differ in case only, one is taken.
+    ///   - body: The bytes behind the headers.
     public init(status: Int, headers: [String: String] = [:], body: [UInt8] = []) {
         self.status = status
         self.headers = [String: String](

@@ -37,7 +37,9 @@ public struct S3Credentials: Sendable {
     /// Its owner alone may be allowed to read it: any other file is refused with `.misuse`, and an
     /// absent file or profile with `.notFound`, at the first request.
     ///
-    /// - Parameter profile: The name in brackets above the lines that count.
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - profile: The name in brackets above the lines that count.
     public static func file(_ path: String, profile: String = "default") -> S3Credentials {
         S3Credentials(source: .file(path, profile: profile))
     }
@@ -50,8 +52,11 @@ public struct S3Credentials: Sendable {
     ///
     /// An empty key, or one with a blank, is refused with `.misuse` when the remote is made.
     ///
-    /// - Parameter sessionToken: The token that belongs to a temporary key. Such a key does not
-    ///   last; `command` and `instance` get a new one by themselves.
+    /// - Parameters:
+    ///   - accessKeyID: The name of the key.
+    ///   - secretAccessKey: Its secret.
+    ///   - sessionToken: The token that belongs to a temporary key. Such a key does not last;
+    ///     `command` and `instance` get a new one by themselves.
     public static func keys(
         accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil
     ) -> S3Credentials {
