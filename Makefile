@@ -18,13 +18,14 @@ tsan_files := $(wildcard Tests/CofferTests/Store/*Tests.swift Tests/CofferTests/
 	$(filter-out %/KillTests.swift %/KillDuringRekeyTests.swift %/BucketProcessTests.swift %/KeyringVerbTests.swift %/RotationRaceTests.swift %/KillDuringRotateListTests.swift \
 		%/KillDuringCompactTests.swift %/PowerLossOfKeyringTests.swift %/PowerLossOfLargeRekeyTests.swift %/PowerLossOfCompactTests.swift,$(wildcard Tests/CofferTests/Proof/*Tests.swift))
 tsan_suites := CofferTests\.($(subst $(space),|,$(basename $(notdir $(tsan_files)))))/
-sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Downloads \
+sources := Package.swift Sources Tests Examples/Package.swift Examples/Airports Examples/Cookbook \
+	Examples/Downloads \
 	Examples/Fleet Examples/Flights Examples/NotesServer/Package.swift Examples/NotesServer/Sources \
 	Examples/NotesServer/Tests Examples/Replica Examples/Report Examples/Sessions \
 	Benchmarks/Package.swift Benchmarks/Sources \
 	Benchmarks/Micro/Package.swift Benchmarks/Micro/Sources Benchmarks/Micro/Benchmarks
 
-.PHONY: help setup mandoc openssl data wheels build install uninstall deb test demo servers notes lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
+.PHONY: help setup mandoc openssl data wheels build install uninstall deb test demo servers notes docs lint format pictures manual session clean tsan proof fuzz guards bench bench-quick \
 	bench-check bench-micro bench-micro-check
 
 help: ## this list
@@ -83,6 +84,7 @@ test: setup data wheels openssl ## build and run the tests
 demo: setup data ## run the example programs, built for release
 	@echo 'Building the Examples for release; the first time takes some minutes.'
 	@$(select) swift run --quiet $(demo) Airports
+	@$(select) swift run --quiet $(demo) Cookbook
 	@$(select) swift run --quiet $(demo) Downloads
 	@$(select) swift run --quiet $(demo) Flights
 	@$(select) swift run --quiet $(demo) Sessions
@@ -100,6 +102,10 @@ servers: setup ## test CofferService and the notes server, which is killed while
 
 notes: setup ## start the notes server, an example, on port 8080
 	@$(select) swift run $(server) NotesServer
+
+docs: setup ## make the documentation as a static site in .build-docs/site; fails on a broken link
+	@$(select) swift build $(scratch)
+	@$(select) Scripts/docs "$$(swift build $(scratch) --show-bin-path)"
 
 tsan: setup ## run the store's tests under the thread sanitizer, some minutes
 	@$(select) $(if $(FILTER),,COFFER_TSAN=1) swift test --sanitize=thread -Xswiftc -DCOFFER_TSAN $(quick) $(few) \
@@ -138,7 +144,7 @@ session: setup ## record the session that the README shows
 		Scripts/session "$$(swift build $(scratch) --show-bin-path)/coffer"
 
 clean: ## remove all builds but that of SQLCipher 4
-	rm -rf .build .build-engine4 .build-install .build-deb .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-notes .build-notes-engine4 .build-bench* .build-micro*
+	rm -rf .build .build-engine4 .build-install .build-deb .build-guards .build-tsan* .build-examples .build-examples-engine4 .build-notes .build-notes-engine4 .build-docs .build-bench* .build-micro*
 
 bench: setup ## measure all workloads, systems and engines, about fifteen minutes after the build
 	@Benchmarks/run full

@@ -21,6 +21,14 @@ let package = Package(
             path: "Airports"
         ),
         .executableTarget(
+            name: "Cookbook",
+            dependencies: [
+                .product(name: "Coffer", package: "coffer"),
+                .product(name: "CofferObservation", package: "coffer"),
+            ],
+            path: "Cookbook"
+        ),
+        .executableTarget(
             name: "Flights",
             dependencies: ["Report", .product(name: "Coffer", package: "coffer")],
             path: "Flights"

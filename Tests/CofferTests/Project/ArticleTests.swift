@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The articles show code that `ArticleCode` compiles and runs, and for servers the tests of
-/// `CofferService`, which need other packages.
+/// The articles show code that `ArticleCode` and `MovingArticleCode` compile and run. That of servers is in the tests of
+/// `CofferService`, which need other packages, and that of the cookbook in an example.
 @Suite struct ArticleTests {
     static let articles: [String] = {
         let folder = Repository.root.appending(path: "Sources/Coffer/Coffer.docc").path
@@ -18,11 +18,7 @@ import Testing
     /// Lines may be broken elsewhere, and `…` stands for anything.
     @Test(arguments: articles)
     func `the code of an article is compiled as it is shown`(article: String) throws {
-        let files = [
-            "Tests/CofferTests/Project/ArticleCode.swift",
-            "Examples/NotesServer/Tests/CofferServiceTests/ServersArticleCode.swift",
-        ]
-        let code = try files.map { Self.dense(try Repository.text($0)) }.joined()
+        let code = try Self.files(of: article).map { Self.dense(try Repository.text($0)) }.joined()
         for block in try Self.blocks(of: article) {
             var rest = code[...]
             for piece in Self.dense(block).split(separator: "…") {
@@ -34,6 +30,34 @@ import Testing
                 rest = rest[place.upperBound...]
             }
         }
+    }
+
+    /// The files that compile the code of an article.
+    private static func files(of article: String) throws -> [String] {
+        guard article == "Cookbook.md" else {
+            return [
+                "Tests/CofferTests/Project/ArticleCode.swift",
+                "Tests/CofferTests/Project/MovingArticleCode.swift",
+                "Examples/NotesServer/Tests/CofferServiceTests/ServersArticleCode.swift",
+            ]
+        }
+        let folder = "Examples/Cookbook"
+        return try FileManager.default
+            .contentsOfDirectory(atPath: Repository.root.appending(path: folder).path)
+            .sorted().map { "\(folder)/\($0)" }
+    }
+
+    /// Each recipe of the example is in the article, under its task and its name.
+    @Test func `the cookbook has all recipes`() throws {
+        let article = try Repository.text("Sources/Coffer/Coffer.docc/Cookbook.md")
+        let files = try Self.files(of: "Cookbook.md").map { try Repository.text($0) }.joined()
+        let recipe = #/Recipe\(\s*"(?<name>[a-z-]+)",\s*"(?<task>[^"]+)"/#
+        let headings = files.matches(of: recipe).map { found in
+            "### \(found.task.prefix(1).uppercased())\(found.task.dropFirst()) — `\(found.name)`"
+        }
+        let shown = article.split(separator: "\n").filter { $0.hasPrefix("### ") }.map(String.init)
+        #expect(shown.sorted() == headings.sorted())
+        #expect(shown.count >= 30)
     }
 
     private static func blocks(of article: String) throws -> [String] {

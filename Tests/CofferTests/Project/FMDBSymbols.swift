@@ -23,7 +23,7 @@ private enum FMDBSymbols {
             path: file, key: .passphrase("text"), mode: openMode, configuration: configuration)
         // `Connection/setKey(_:)`
         try Connection(path: file).setKey(.passphrase("text"))
-        // `Connection/rekey(to:)`
+        // `Connection.rekey(to:)`
         _ = try connection.rekey(to: .passphrase("text"))
         // `Location/temporary`, `Location/memory`
         for location in [Location.temporary, Location.memory] { _ = try Connection(location) }

@@ -25,6 +25,17 @@ import Testing
         Document(
             path: "Sources/Coffer/Coffer.docc/ComingFromGRDB.md", calls: "GRDBSymbols.swift",
             heads: ["Coffer", "What differs"], minimumCount: 45),
+        Document(
+            path: "Sources/Coffer/Coffer.docc/ComingFromSQLiteSwift.md",
+            calls: "SQLiteSwiftSymbols.swift", heads: ["Coffer", "What differs"],
+            minimumCount: 40),
+        Document(
+            path: "Sources/Coffer/Coffer.docc/ComingFromMMKV.md", calls: "MMKVSymbols.swift",
+            heads: ["Coffer", "What differs"], minimumCount: 20),
+        Document(
+            path: "Sources/Coffer/Coffer.docc/ComingFromCoreData.md",
+            calls: "CoreDataSymbols.swift", heads: ["Coffer", "What differs"],
+            minimumCount: 30),
     ]
 
     @Test(arguments: documents)
