@@ -75,7 +75,7 @@ enum Operating {
         for user in ["ada", "grace", "alan", "ada"] {
             try await pool.withStore(at: kitchen.path("\(user).db")) { store in
                 try await store.write { tx in
-                    try tx.insert(Note(id: try tx.count(Note.all), title: user))
+                    _ = try tx.insert(Note(id: try tx.count(Note.all), title: user))
                 }
             }
         }

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The articles show code that `ArticleCode` and `MovingArticleCode` compile and run. That of servers is in the tests of
-/// `CofferService`, which need other packages, and that of the cookbook in an example.
+/// The articles show code that `ArticleCode` and `MovingArticleCode` compile and run. The tests of
+/// `CofferService`, which need other packages, do so for servers, and an example for the cookbook.
 @Suite struct ArticleTests {
     static let articles: [String] = {
         let folder = Repository.root.appending(path: "Sources/Coffer/Coffer.docc").path

@@ -36,7 +36,8 @@ import Testing
     @Test func `Coming from SQLite.swift: a plaintext file, names and dates`() async throws {
         let oldPath = try plainFile(
             """
-            CREATE TABLE users(id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, joined TEXT NOT NULL);
+            CREATE TABLE users(
+                id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, joined TEXT NOT NULL);
             INSERT INTO users VALUES
                 ('00000000-0000-0000-0000-00000000000A', 'Ada', '2026-11-24T12:00:00.500');
             """)

@@ -205,6 +205,38 @@ import Workload
             .map { try $0.get("detail", as: String.self) }.joined(separator: "\n")
     }
 
+    private struct Node: Record, Equatable {
+        struct Information: Codable, Equatable {
+            var name: String
+        }
+        static var references: [Reference<Self>] { [Reference(\.parent, to: Node.self)] }
+        var id: Int
+        var parent: Int?
+        var information: Information
+    }
+
+    @Test func `conditions stand on either side of a join, and in queries within queries`() throws {
+        let names = ["a", "b", "b", "c"]
+        try fixture.store.write { tx throws in
+            try tx.create(Node.self)
+            for (id, name) in names.enumerated() {
+                try tx.insert(
+                    Node(id: id, parent: id == 0 ? nil : id / 2, information: .init(name: name)))
+            }
+            let a = Node.where(\.information.name == "a")
+            let b = Node.where(\.information.name == "b").order(by: \.information.name)
+            #expect(try tx.fetch(b.joining(\.parent, to: a)).map(\.0.id) == [1])
+            #expect(try tx.fetch(a.including(all: b, by: \.parent)).map(\.1.count) == [1])
+            #expect(try tx.fetch(Node.where(a.contains(\.parent)), \.id) == [1])
+            let inside = Node.where(
+                .isDescendant(of: a, by: \.parent) && \.information.name == "b")
+            #expect(try tx.fetch(inside.order(by: \.id), \.id) == [1, 2])
+            let groups = try tx.fetch(
+                Node.where(\.information.name != "a").group(by: \.parent), .count)
+            #expect(groups.map(\.1).reduce(0, +) == 3)
+        }
+    }
+
     /// Encodes its property under another key than it decodes it from.
     private struct Twisted: Codable {
         var city = ""

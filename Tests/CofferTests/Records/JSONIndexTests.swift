@@ -71,10 +71,13 @@ import Testing
         }
         let condition: Condition<Plain> = \.place.city == "c3"
         expect(.mismatch) { try store.read { tx in try tx.fetch(Plain.where(condition)) } }
-        expect(.mismatch) {
-            try store.write { tx in
-                try tx.update(Plain.where(\.place.city != "c3").set(\.id, to: 7))
-            }
+        // The rows in front of it stay as they were, although the body goes on.
+        try store.write { tx throws in
+            let all = Plain.where(\.place.city != "none")
+            expect(.mismatch) { try tx.update(all.set(\.place, to: Place(city: "x"))) }
+            expect(.mismatch) { try tx.delete(all) }
+            #expect(try tx.count(Plain.all) == 50)
+            #expect(try tx.count(Plain.where(\.id < 20 && \.place.city == "x")) == 0)
         }
         let found = try store.read { tx in
             try tx.fetch(Plain.where(\.id < 20 && condition).order(by: \.id))

@@ -53,9 +53,9 @@ public protocol Record: Codable, Sendable {
     /// ```
     static var columns: [PartialKeyPath<Self>: String] { get }
 
-    /// The places inside of JSON of key paths that Coffer cannot resolve by itself: through optional
-    /// structs, to elements of arrays and dictionaries, and of types that do not simply decode their
-    /// properties.
+    /// The places inside of JSON of key paths that Coffer cannot resolve by itself: paths through
+    /// optional structs, to elements of arrays and dictionaries, and of types that do not simply
+    /// decode their properties.
     ///
     /// ```swift
     /// static var jsonPaths: [PartialKeyPath<Self>: JSONPath] {
