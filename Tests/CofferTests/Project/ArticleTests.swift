@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The articles show code that `ArticleCode` and `MovingArticleCode` compile and run. The tests of
+/// The articles show code that `ArticleCode` and its neighbours compile and run. The tests of
 /// `CofferService`, which need other packages, do so for servers, and an example for the cookbook.
 @Suite struct ArticleTests {
     static let articles: [String] = {
@@ -38,6 +38,7 @@ import Testing
             return [
                 "Tests/CofferTests/Project/ArticleCode.swift",
                 "Tests/CofferTests/Project/MovingArticleCode.swift",
+                "Tests/CofferTests/Project/TestingArticleCode.swift",
                 "Examples/NotesServer/Tests/CofferServiceTests/ServersArticleCode.swift",
             ]
         }
