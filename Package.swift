@@ -13,7 +13,8 @@ let excludedTests =
     Context.environment["COFFER_TSAN"] == "1"
     ? [
         "Behaviours", "Buckets", "Copies", "Engine", "Faults", "Interop", "Keys", "Pages",
-        "Project", "Records", "Recovery", "Rekey", "Replica", "Rotation", "Tool", "Verification",
+        "Project", "Records", "Recovery", "Rekey", "Replica", "Rotation", "TestKit", "Tool",
+        "Verification",
     ] : []
 
 let package = Package(
@@ -24,6 +25,7 @@ let package = Package(
         .library(name: "CofferReplica", targets: ["CofferReplica"]),
         .library(name: "CofferObservation", targets: ["CofferObservation"]),
         .library(name: "CofferService", targets: ["CofferService"]),
+        .library(name: "CofferTestKit", targets: ["CofferTestKit"]),
         .executable(name: "coffer", targets: ["CofferTool"]),
     ],
     traits: [
@@ -77,6 +79,8 @@ let package = Package(
         ),
         // Models for screens, with the module Observation of Swift and no user interface.
         .target(name: "CofferObservation", dependencies: ["Coffer"]),
+        // For the tests of programs that use Coffer, with any testing library.
+        .target(name: "CofferTestKit", dependencies: ["Coffer"]),
         // Stores as services of a server, and their spans. Empty without the trait Service, so that
         // other users do not resolve what it needs.
         .target(
@@ -149,8 +153,8 @@ let package = Package(
             name: "CofferTests",
             dependencies: [
                 "CFaultVFS", "CFileRecorder", "Coffer", "CSQLCipher", "CTool", "CofferTestPeer",
-                "CofferObservation", "CofferReplica", "CofferTool", "DownloadsProgram",
-                "ReadmeProgram", "Workload",
+                "CofferObservation", "CofferReplica", "CofferTestKit", "CofferTool",
+                "DownloadsProgram", "ReadmeProgram", "Workload",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: excludedTests

@@ -1,3 +1,4 @@
+import CofferTestKit
 import Testing
 import Workload
 

@@ -1,9 +1,9 @@
 import Coffer
+import CofferTestKit
 import Foundation
-import Synchronization
 import Testing
 
-/// The code of the article about testing a program.
+/// The code of the article about testing a program, as it shows it.
 @Suite(.againstHanging, .onOwnThreads) struct TestingArticleCode {
     private let folder: TemporaryFolder
 
@@ -46,40 +46,38 @@ import Testing
         let key = StoreKey.random()
         let store = try Store(path: path, key: key)
         try store.close()
-    }
-
-    final class HandClock: Sendable {
-        private let date = Mutex(Date(timeIntervalSince1970: 1_800_000_000))
-        var now: Date { date.withLock { $0 } }
-        func advance(by seconds: Double) { date.withLock { $0 += seconds } }
+        let template = try StoreTemplate { store in
+            try store.migrate(migrations)
+            try store.write { tx in try tx.insert(Note(id: 1, title: "a", pinned: true)) }
+        }
+        let copy = try template.copy()
+        #expect(try copy.store.read { tx in try tx.count(Note.all) } == 1)
     }
 
     @Test func `Testing: time`() throws {
-        let clock = HandClock()
         let sessions = Bucket<String, String>("sessions", lifetime: .seconds(1800))
+        let clock = ManualClock()
         var configuration = Configuration()
-        configuration.currentDate = { clock.now }
+        configuration.currentDate = { clock.date }
         configuration.expirySweepInterval = nil
         let store = try Store(.memory, configuration: configuration)
         try store.set("ada", for: "token", in: sessions)
         #expect(try store.get("token", in: sessions) == "ada")
-        clock.advance(by: 1801)
+        clock.advance(by: .seconds(1801))
         #expect(try store.get("token", in: sessions) == nil)
     }
 
     @Test func `Testing: migrations`() throws {
-        let key = StoreKey.random()
+        let secret = [UInt8](repeating: 7, count: 32)
         let fileOfVersion1 = folder.path("version1.db")
-        let old = try Store(path: fileOfVersion1, key: key)
+        let old = try Store(path: fileOfVersion1, key: .raw(secret))
         try old.migrate([migrations[0]])
         try old.close()
         try Migration.rehearse(migrations, for: Note.self)
-        let copy = folder.path("copy.db")
-        try FileManager.default.copyItem(atPath: fileOfVersion1, toPath: copy)
-        let store = try Store(path: copy, key: key, mode: .mustExist)
-        #expect(try store.migrate(migrations) == 1)
-        #expect(try store.verify().isGood)
-        #expect(try store.read { tx in try tx.schemaDifferences(of: Note.self) }.isEmpty)
+        let files = [OldFile(fileOfVersion1) { .raw(secret) }]
+        for rehearsal in Migration.rehearse(migrations, on: files, for: Note.self) {
+            #expect(rehearsal.isGood, "\(rehearsal)")
+        }
     }
 
     @Test func `Testing: what goes wrong`() throws {
