@@ -5,7 +5,12 @@ import Observation
 /// them.
 ///
 /// ```swift
-/// @State private var notes = FetchedRows(store, Note.where(\.pinned).order(by: \.title))
+/// @State private var notes: FetchedRows<Note>
+///
+/// init(store: Store) {
+///     let query = Note.where(\.pinned).order(by: \.title)
+///     _notes = State(initialValue: FetchedRows(store, query))
+/// }
 ///
 /// var body: some View {
 ///     List(notes.rows) { note in Text(note.title) }.onAppear { notes.start() }

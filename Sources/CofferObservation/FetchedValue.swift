@@ -4,7 +4,12 @@ import Observation
 /// A value of a store for a screen: fetched, and again whenever a commit may have changed it.
 ///
 /// ```swift
-/// @State private var count = FetchedValue(store) { tx in try tx.count(Note.where(\.pinned)) }
+/// @State private var count: FetchedValue<Int>
+///
+/// init(store: Store) {
+///     let value = FetchedValue(store) { tx in try tx.count(Note.where(\.pinned)) }
+///     _count = State(initialValue: value)
+/// }
 ///
 /// var body: some View {
 ///     Text("\(count.value ?? 0) notes").onAppear { count.start() }

@@ -3,7 +3,7 @@ import CofferTestKit
 import Foundation
 import Testing
 
-/// The code of the article about testing a program, as it shows it.
+/// The code of articles about testing, backups and migrations, as they show it.
 @Suite(.againstHanging, .onOwnThreads) struct TestingArticleCode {
     private let folder: TemporaryFolder
 
@@ -78,6 +78,45 @@ import Testing
         for rehearsal in Migration.rehearse(migrations, on: files, for: Note.self) {
             #expect(rehearsal.isGood, "\(rehearsal)")
         }
+    }
+
+    @Test func `BackupAndVerification: a restore that is tried`() async throws {
+        let key = StoreKey.random()
+        let store = try await Store(path: folder.path(), key: key)
+        try await store.migrate(migrations)
+        try await store.write { tx in try tx.insert(Note(id: 1, title: "a", pinned: true)) }
+        let newestBackup = folder.path("backup.db")
+        try await store.backup(to: newestBackup)
+        let copy = try await Store(path: newestBackup, key: key, mode: .readOnly)
+        #expect(try await copy.verify().isGood)
+        #expect(try await copy.read { tx in try tx.count(Note.all) } > 0)
+    }
+
+    @Test func `SchemaAndMigrations: a new CHECK`() async throws {
+        let store = try await Store(path: folder.path(), key: .random())
+        try await store.write { tx in
+            try tx.execute(
+                "CREATE TABLE account(id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")
+            try tx.execute("INSERT INTO account VALUES (1, -5), (2, 7)")
+        }
+        try await store.migrate([
+            Migration("no negative balance") { tx in
+                struct Account: Record {  // as it is from then on
+                    static var checks: [CheckConstraint<Self>] { [CheckConstraint(\.balance >= 0)] }
+                    var id: Int64?
+                    var balance: Int
+                }
+                try tx.execute("UPDATE account SET balance = 0 WHERE balance < 0")
+                try tx.alter(Account.self) { _ in }
+            }
+        ])
+        await #expect(throws: StoreError.self) {
+            try await store.write { tx in try tx.execute("UPDATE account SET balance = -1") }
+        }
+        let balances = try await store.read { tx in
+            try tx.rows("SELECT balance FROM account ORDER BY id").flatMap(\.values)
+        }
+        #expect(balances == [0, 7])
     }
 
     @Test func `Testing: what goes wrong`() throws {

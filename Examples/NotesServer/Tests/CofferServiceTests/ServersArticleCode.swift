@@ -34,7 +34,7 @@ import Testing
             return store
         }
         let group = ServiceGroup(
-            services: [notes, server], gracefulShutdownSignals: [.sigterm], logger: logger)
+            services: [notes, server], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         let end = Task {
             _ = try await notes.opened()
             #expect(try await titles(notes).isEmpty)

@@ -8,7 +8,8 @@ import CSQLCipher
 ///
 /// The property is read as any other, in conditions, orders and indexes too. A write leaves it out:
 /// the value that a record has is not stored, and one of these properties to `update(_:only:)` or
-/// `set` is `.misuse`. Needs SQLCipher 4: see <https://www.sqlite.org/gencol.html>.
+/// `set` is `.misuse`. Needs SQLCipher 4, and SQLCipher 3 cannot read a file with such a column at
+/// all: see <https://www.sqlite.org/gencol.html>.
 public struct Generated<R: Record>: Sendable {
     let path: PartialKeyPath<R> & Sendable
     let expression: SQL
