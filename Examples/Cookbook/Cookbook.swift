@@ -1,7 +1,7 @@
 import Coffer
 import Foundation
 
-/// Thirty tasks, each with a store of its own, which checks what it has done.
+/// Recipes for common tasks. Each has a store of its own, and checks what it has done.
 @main enum Cookbook {
     static let recipes =
         Opening.recipes + Records.recipes + Queries.recipes + Schema.recipes + KeyValues.recipes

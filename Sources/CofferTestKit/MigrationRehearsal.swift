@@ -120,7 +120,8 @@ extension MigrationRehearsal {
 
     /// Copies a file with the files that belong to it, whose names begin with its name.
     private static func copy(_ path: String, to copy: String) throws {
-        let file = URL(filePath: path)
+        // A copy of a symbolic link would be the file itself.
+        let file = URL(filePath: path).resolvingSymlinksInPath()
         let folder = file.deletingLastPathComponent()
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
         where name.hasPrefix(file.lastPathComponent) {

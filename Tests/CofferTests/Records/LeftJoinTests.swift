@@ -284,19 +284,19 @@ import Workload
 
     @Test func `a join is counted, tested for rows, and read one row at a time`() throws {
         let join = Book.order(by: \.id).leftJoining(\.editor, to: Person.all)
-        let strict = Book.order(by: \.id).joining(\.editor, to: Person.where(\.id > 15))
+        let strict = Book.order(by: \.id).joining(\.editor, to: Person.where(\.id > 2))
             .joining(\Person.country, to: Country.all)
         let none = Book.where(\.id > 99).joining(\.author, to: Person.all)
         try fixture.store.read { tx throws in
             let rows = try tx.fetch(strict)
             #expect(try tx.count(join) == 60)
-            #expect(try tx.count(strict) == rows.count && !rows.isEmpty)
+            let row = try #require(rows.first)
+            #expect(try tx.count(strict) == rows.count)
             #expect(
                 try tx.count(Book.limit(9, offset: 55).leftJoining(\.editor, to: Person.all)) == 5)
             #expect(try tx.exists(strict) && !tx.exists(none))
             let first = try tx.first(strict)
-            #expect(first?.0.id == rows[0].0.id && first?.1 == rows[0].1)
-            #expect(first?.2 == rows[0].2)
+            #expect(first?.0.id == row.0.id && first?.1 == row.1 && first?.2 == row.2)
             let late = Book.order(by: \.id).limit(3, offset: 7).leftJoining(
                 \.editor, to: Person.all)
             #expect(try tx.first(late)?.0.id == 8)

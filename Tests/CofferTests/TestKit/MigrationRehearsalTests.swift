@@ -56,6 +56,18 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: folder.path("one.db"))) == before)
     }
 
+    @Test func `a file behind a symbolic link stays as it is`() throws {
+        _ = try oldFile("old.db", 1)
+        let link = folder.path("link.db")
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: folder.path("old.db"))
+        let file = OldFile(link) { .raw(Self.secret) }
+        #expect(Migration.rehearse(migrations, on: [file])[0].migrationCount == 2)
+        #expect(Migration.rehearse(migrations, on: [file])[0].migrationCount == 2)
+        let store = try Store(path: folder.path("old.db"), key: .raw(Self.secret))
+        #expect(try store.pendingMigrations(migrations) == ["pins", "log"])
+    }
+
     @Test func `a migration that fails, a wrong key and a newer file are told of their file`()
         throws
     {
