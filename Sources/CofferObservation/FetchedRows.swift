@@ -7,10 +7,9 @@ import Observation
 /// ```swift
 /// @State private var notes: FetchedRows<Note>
 ///
-/// init(store: Store) {
-///     let query = Note.where(\.pinned).order(by: \.title)
-///     _notes = State(initialValue: FetchedRows(store, query))
-/// }
+/// // In the initialiser of the view, which has the store:
+/// let query = Note.where(\.pinned).order(by: \.title)
+/// _notes = State(initialValue: FetchedRows(store, query))
 ///
 /// var body: some View {
 ///     List(notes.rows) { note in Text(note.title) }.onAppear { notes.start() }

@@ -6,10 +6,9 @@ import Observation
 /// ```swift
 /// @State private var count: FetchedValue<Int>
 ///
-/// init(store: Store) {
-///     let value = FetchedValue(store) { tx in try tx.count(Note.where(\.pinned)) }
-///     _count = State(initialValue: value)
-/// }
+/// // In the initialiser of the view, which has the store:
+/// let value = FetchedValue(store) { tx in try tx.count(Note.where(\.pinned)) }
+/// _count = State(initialValue: value)
 ///
 /// var body: some View {
 ///     Text("\(count.value ?? 0) notes").onAppear { count.start() }

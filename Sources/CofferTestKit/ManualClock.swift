@@ -11,8 +11,8 @@ import Foundation
 /// clock.advance(by: .seconds(1801))
 /// ```
 ///
-/// Nobody else moves it. A task that sleeps until a later instant waits until a test gets there. The
-/// store's own time-outs, such as `Configuration.waitTimeout`, follow the system's clock.
+/// Nobody else moves it. A task that sleeps until a later instant waits until a test gets there.
+/// The store's own time-outs, such as `Configuration.waitTimeout`, follow the system's clock.
 public final class ManualClock: Clock, Sendable {
     /// A moment of the clock.
     public struct Instant: InstantProtocol {

@@ -119,7 +119,7 @@ import Testing
     }
 
     /// The claim of the documentation, for each shell that can open the file.
-    @Test func `the stock shell reads the table, and writes it once the index is gone`() throws {
+    @Test func `the stock shells read the table, and cannot write it`() throws {
         let path = fixture.folder.path("shared.db")
         let key = [UInt8](repeating: 0xa7, count: 32)
         let literal = "\"x'" + String(repeating: "a7", count: 32) + "'\""
@@ -133,12 +133,12 @@ import Testing
         #expect(!Shell.all.isEmpty)
         for shell in Shell.all {
             let open = shell.pragmas(key: literal, .portable)
-            #expect(try shell.run(open + "SELECT id FROM visit;", on: path) == ["1"])
-            let output = try? shell.run(
+            // A shell of SQLCipher 4 says "ok" to the key first.
+            #expect(try shell.run(open + "SELECT id FROM visit;", on: path).last == "1")
+            _ = try? shell.run(
                 open + "INSERT INTO visit VALUES (\(shell.majorVersion), '{}');", on: path)
-            #expect(output?.isEmpty != true, "the shell wrote a row")
             let count = try shell.run(open + "SELECT count(*) FROM visit;", on: path)
-            #expect(count == ["1"])
+            #expect(count.last == "1", "the shell wrote a row")
         }
     }
 }
