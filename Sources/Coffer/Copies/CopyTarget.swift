@@ -88,6 +88,7 @@ struct CopyTarget: ~Copyable {
         try handle.run("PRAGMA synchronous = FULL")
         try handle.run("PRAGMA temp_store = MEMORY")
         try handle.setCacheByteCount(Self.cacheByteCount)
+        try JSONFunction.install(on: handle)
         return handle
     }
 

@@ -49,6 +49,7 @@ enum PlaintextFile {
         try handle.setCacheByteCount(CopyTarget.cacheByteCount)
         _ = coffer_set_option(handle.db, Int32(coffer_option_load_extension), 0)
         _ = coffer_set_option(handle.db, Int32(coffer_option_trusted_schema), 0)
+        try JSONFunction.install(on: handle)
         _ = try handle.firstText("SELECT count(*) FROM sqlite_master")
     }
 

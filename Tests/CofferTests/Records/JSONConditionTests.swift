@@ -25,12 +25,14 @@ import Workload
         var photo = Data()
         var price: Decimal = 0
         var size: UInt64 = 0
+        var extra: Geo? = Geo(latitude: 1)
+        var list: [Int]? = [1]
 
         var upper: String { city.uppercased() }
 
         enum CodingKeys: String, CodingKey {
             case city = "it's \"the\" town"
-            case zip, isOpen, geo, kind, since, key, note, photo, price, size
+            case zip, isOpen, geo, kind, since, key, note, photo, price, size, extra, list
         }
     }
 
@@ -237,6 +239,28 @@ import Workload
         }
     }
 
+    /// Decodes its inner struct from its own keys.
+    private struct Flat: Codable {
+        struct Inner: Codable { var city = "" }
+        var inner = Inner()
+
+        init() {}
+        init(from decoder: any Decoder) throws { inner = try Inner(from: decoder) }
+        func encode(to encoder: any Encoder) throws { try inner.encode(to: encoder) }
+    }
+
+    private struct FlatRecord: Record {
+        var id: Int
+        var place: Flat
+    }
+
+    @Test func `a struct that has no key of its own is not looked for`() throws {
+        try fixture.store.write { tx throws in
+            try tx.create(FlatRecord.self)
+            expect(.misuse) { try tx.fetch(FlatRecord.where(\.place.inner.city == "Oslo")) }
+        }
+    }
+
     /// Encodes its property under another key than it decodes it from.
     private struct Twisted: Codable {
         var city = ""
@@ -271,7 +295,10 @@ import Workload
             var id: Int
             var tags: [String]
             static var jsonPaths: [PartialKeyPath<Odd>: JSONPath] {
-                [\.tags[0]: JSONPath("tag", 0), \.tags[1]: JSONPath("id", 0)]
+                [
+                    \.tags[0]: JSONPath("tag", 0), \.tags[1]: JSONPath("id", 0),
+                    \.tags[2]: JSONPath("tags", -1),
+                ]
             }
         }
         try fixture.store.write { tx throws in
@@ -279,12 +306,23 @@ import Workload
             let error = expect(.misuse) { try tx.fetch(Odd.where(\.tags[0] == "x")) }
             #expect(error?.hint?.contains("tags") == true)
             expect(.misuse) { try tx.fetch(Odd.where(\.tags[1] == "x")) }
+            expect(.misuse) { try tx.fetch(Odd.where(\.tags[2] == "x")) }
         }
     }
 
     @Test func `what cannot be compared in JSON is refused before it runs`() throws {
         expect(.misuse) { try ids(\.address.geo == people[0].address.geo) }
         expect(.misuse) { try ids(\.address.price == 1) }
+        // An object is found as NULL: nothing may take it for a missing one.
+        expect(.misuse) { try ids(\.address.extra == nil) }
+        expect(.misuse) { try ids(\.address.extra != nil) }
+        expect(.misuse) { try ids(\.address.list == nil) }
+        expect(.misuse) {
+            try fixture.store.read { tx in
+                try tx.fetch(
+                    Person.group(by: \.work).order(by: \.address.zip), .count)
+            }
+        }
         expect(.misuse) { try ids(\.address.photo < Data([1])) }
         expect(.misuse) { try ids(\.address.upper == "OSLO") }
         expect(.misuse) { try ids(\.tags[1] == "x") }

@@ -100,6 +100,17 @@ import Testing
         }
     }
 
+    @Test func `a store is decrypted and encrypted with the index`() throws {
+        let (plain, again) = (fixture.folder.path("plain.db"), fixture.folder.path("again.db"))
+        try store.decrypt(to: plain)
+        try Store.encrypt(plaintextAt: plain, to: again, key: .numbered(9))
+        let other = try Store(path: again, key: .numbered(9), configuration: .testing())
+        try other.write { tx throws in
+            #expect(try tx.schemaDifferences(of: Visit.self).isEmpty)
+            #expect(try tx.fetch(Visit.where(\.place.city == "c9")).map(\.id) == [9])
+        }
+    }
+
     @Test func `a column with an index is renamed`() throws {
         struct Renamed: Record {
             static let table = "visit"

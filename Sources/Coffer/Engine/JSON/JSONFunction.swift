@@ -38,12 +38,14 @@ private func findInJSON(
         return
     }
     let text = arguments[0]
+    // Must be asked first: reading the text of a blob changes its type.
+    let isBlob = sqlite3_value_type(text) == SQLITE_BLOB
     guard sqlite3_value_type(text) != SQLITE_NULL else { return sqlite3_result_null(context) }
     // Must come before the count, because it may turn UTF-16 into UTF-8.
     guard let start = sqlite3_value_text(text) else { return sqlite3_result_error_nomem(context) }
     let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(text)))
     do throws(JSONScanner.Malformed) {
-        guard sqlite3_value_type(text) != SQLITE_BLOB else { throw JSONScanner.Malformed() }
+        guard !isBlob else { throw JSONScanner.Malformed() }
         var scanner = JSONScanner(bytes)
         let found = try scanner.find(Int(count) - 1) { step(arguments[$0 + 1]) }
         try setResult(found, bytes, context)

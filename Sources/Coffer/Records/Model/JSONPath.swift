@@ -67,8 +67,15 @@ struct JSONPlace: Sendable {
                         .misuse, "a key of a JSON path contains NUL", table: plan.table,
                         column: plan.columns[position].name)
                 }
-                terms.append("'\(key.replacing("'", with: "''"))'")
-            case .index(let index): terms.append("\(index)")
+                terms.append(Self.literal(of: key))
+            case .index(let index):
+                guard index >= 0 else {
+                    throw StoreError(
+                        .misuse, "an index of a JSON path is negative",
+                        hint: "The first element has the index 0.", table: plan.table,
+                        column: plan.columns[position].name)
+                }
+                terms.append("\(index)")
             }
         }
         var sql = SQL(text: "\(JSONFunction.name)(\(terms.joined(separator: ", ")))")
@@ -77,12 +84,23 @@ struct JSONPlace: Sendable {
         return sql
     }
 
+    /// Scalar by scalar, because a quote with a combining mark is another character.
+    private static func literal(of key: String) -> String {
+        var literal = "'"
+        for scalar in key.unicodeScalars {
+            if scalar == "'" { literal += "'" }
+            literal.unicodeScalars.append(scalar)
+        }
+        return literal + "'"
+    }
+
     /// The value that the function finds where a property has this one.
     ///
     /// - Throws: `.misuse` for an object, an array or a `Decimal`, `.mismatch` for a value that
     ///   cannot be encoded or does not fit 64 bits.
     func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
         try requireComparable(kind(of: V.self))
+        try requireComparable(kind(of: type))
         let json: [UInt8]
         do {
             json = Array(try JSONText.data(value))
@@ -116,7 +134,9 @@ struct JSONPlace: Sendable {
     }
 
     private func requireComparable(_ kind: ValueKind?) throws(StoreError) {
-        if kind == .decimal || kind == .bytes { throw notComparable() }
+        // The function finds NULL for an object and an array, as for a missing value.
+        let refused: [ValueKind] = [.decimal, .bytes, .keyed, .unkeyed]
+        if let kind, refused.contains(kind) { throw notComparable() }
     }
 
     private func notComparable() -> StoreError {

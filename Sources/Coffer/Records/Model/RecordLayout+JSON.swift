@@ -43,7 +43,9 @@ extension RecordPlan {
         _ type: R.Type, _ offset: Int, _ leaf: Any.Type
     ) throws(StoreError) -> JSONPlaces.Found {
         for property in try currentLayout(type).properties(at: offset) {
+            // A struct that decodes itself from the record's own keys has no column.
             guard let position = property.column, columns[position].isJSON,
+                columns[position].type == property.type,
                 let nested = property.type as? any Codable.Type,
                 let steps = steps(nested, offset - property.offset, leaf)
             else { continue }
@@ -67,6 +69,7 @@ extension RecordPlan {
                 return isKey(key, of: property, type) ? [.key(key)] : nil
             }
             guard let nested = property.type as? any Codable.Type,
+                columns[position].type == property.type, isKey(key, of: property, type),
                 let inside = steps(nested, offset - property.offset, leaf)
             else { continue }
             return [.key(key)] + inside
