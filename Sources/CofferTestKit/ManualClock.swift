@@ -48,19 +48,19 @@ public final class ManualClock: Clock, Sendable {
 
     /// Makes a clock.
     ///
-    /// - Parameter start: The date at which it stands.
+    /// - Parameter start: The date that the clock shows at first.
     public init(start: Date = Date(timeIntervalSince1970: 1_800_000_000)) {
         self.start = start
     }
 
-    /// The moment at which it stands.
+    /// The current time of the clock.
     public var now: Instant { lock.withLock { state.now } }
-    /// Zero: it stands at exactly the moments that a test sets.
+    /// Always zero, because a test sets the time exactly.
     public var minimumResolution: Duration { .zero }
     /// The number of tasks that sleep by this clock.
     public var sleeperCount: Int { lock.withLock { state.sleepers.count } }
 
-    /// The date at which it stands, for `Configuration.currentDate`.
+    /// The current date of the clock, for `Configuration.currentDate`.
     public var date: Date {
         let (seconds, attoseconds) = now.offset.components
         return start + Double(seconds) + Double(attoseconds) / 1e18

@@ -16,7 +16,7 @@ public struct OldFile: Sendable {
     }
 }
 
-/// What the migrations did to a copy of one file.
+/// The result of running the migrations on a copy of one file.
 public struct MigrationRehearsal: Sendable, CustomStringConvertible {
     /// The rows of one table.
     public struct Table: Sendable, Equatable {
@@ -36,7 +36,7 @@ public struct MigrationRehearsal: Sendable, CustomStringConvertible {
     public fileprivate(set) var duration = Duration.zero
     /// The tables before or after, by name.
     public fileprivate(set) var tables: [Table] = []
-    /// What went wrong, in words; empty if all is well.
+    /// A sentence for each failure; empty if there was none.
     public fileprivate(set) var problems: [String] = []
 
     /// Whether the migrations ran, every page is authentic, and the types fit their tables.
@@ -134,16 +134,11 @@ extension MigrationRehearsal {
     }
 
     private static func rowCounts(_ tx: inout ReadTransaction) throws -> [String: Int] {
-        let rows = try tx.rows(
-            """
-            SELECT name FROM sqlite_master WHERE type = 'table'
-            AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'coffer:%'
-            """)
         var counts: [String: Int] = [:]
-        for row in rows {
-            let name: String = try row.get("name")
-            counts[name] = try tx.requireScalar(
-                "SELECT count(*) FROM \(identifier: name)", as: Int.self)
+        for table in try tx.schemaObjects(in: "main")
+        where table.kind == .table && !table.name.hasPrefix("coffer:") {
+            counts[table.name] = try tx.requireScalar(
+                "SELECT count(*) FROM \(identifier: table.name)", as: Int.self)
         }
         return counts
     }

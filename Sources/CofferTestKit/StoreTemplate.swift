@@ -59,7 +59,6 @@ public final class StoreTemplate: Sendable {
     }
 
     static func randomSecret() -> [UInt8] {
-        var random = SystemRandomNumberGenerator()
-        return (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        StoreKey.random().withBytes { Array($0) }
     }
 }

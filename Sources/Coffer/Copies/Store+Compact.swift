@@ -102,7 +102,7 @@ extension WriteTransaction {
     }
 }
 
-/// What `Store.compact(progress:)` did.
+/// The result of `Store.compact(progress:)`.
 public struct CompactReport: Sendable, Equatable {
     /// What the store contains: tables, rows, pages.
     public let content: CopyReport

@@ -167,15 +167,3 @@ struct ChangeTriggers {
         }.joined(separator: " AND ")
     }
 }
-
-extension String {
-    /// The text as a string literal in SQL.
-    var inSingleQuotes: String {
-        var quoted = "'"
-        for scalar in unicodeScalars {
-            if scalar == "'" { quoted += "'" }
-            quoted.unicodeScalars.append(scalar)
-        }
-        return quoted + "'"
-    }
-}

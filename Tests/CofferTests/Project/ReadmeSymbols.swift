@@ -1,6 +1,7 @@
 import Coffer
 import CofferObservation
 import CofferReplica
+import CofferTestKit
 import Foundation
 import Observation
 
@@ -31,6 +32,16 @@ private enum ReadmeSymbols {
         static var jsonPaths: [PartialKeyPath<Self>: JSONPath] {
             [\.names?[0]: JSONPath("names", 0)]
         }
+    }
+
+    static func tests(_ migrations: [Migration]) throws {
+        // `CofferTestKit`, `StoreTemplate`, `TemporaryStore`
+        let template: StoreTemplate = try CofferTestKit.StoreTemplate { _ in }
+        let _: TemporaryStore = try template.copy()
+        // `ManualClock`
+        ManualClock().advance(by: .seconds(1))
+        // `Migration.rehearse(_:on:for:)`
+        _ = Migration.rehearse(migrations, on: [], for: Note.self)
     }
 
     static func stores() async throws {

@@ -47,7 +47,7 @@ private func findInJSON(
     do throws(JSONScanner.Malformed) {
         guard !isBlob else { throw JSONScanner.Malformed() }
         var scanner = JSONScanner(bytes)
-        let found = try scanner.find(Int(count) - 1) { step(arguments[$0 + 1]) }
+        let found = try scanner.find((1..<Int(count)).lazy.map { step(arguments[$0]) })
         try setResult(found, bytes, context)
     } catch {
         let handle = Unmanaged<HandleLink>.fromOpaque(user).takeUnretainedValue().handle
@@ -62,7 +62,7 @@ private let malformed = StoreError(
     .mismatch, "a column of JSON holds something else, which a condition or an index looks into",
     hint: "Find the row by fetching the records one by one: another program has written it.")
 
-private func step(_ argument: OpaquePointer?) -> JSONScanner.Step {
+private func step(_ argument: OpaquePointer?) -> JSONScanner.Step<UnsafeRawBufferPointer> {
     guard sqlite3_value_type(argument) != SQLITE_INTEGER else {
         return .index(Int(sqlite3_value_int64(argument)))
     }

@@ -4,12 +4,12 @@
 /// `JSONDecoder` accepts, so that a condition and a record agree: the first of two equal keys
 /// counts, a comma may end an object or an array, and 512 levels may be nested.
 struct JSONScanner {
-    /// A text that is not JSON. Its place is not told: the text may be a secret.
+    /// The error for a text that is not JSON. It has no place in the text, which may be a secret.
     struct Malformed: Error {}
 
     /// One step from a value to a value inside.
-    enum Step {
-        case key(UnsafeRawBufferPointer)
+    enum Step<Key> {
+        case key(Key)
         case index(Int)
     }
 
@@ -36,16 +36,16 @@ struct JSONScanner {
         if bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF { place = 3 }
     }
 
-    /// Returns the value at the end of the path; `nil` if an object on the way lacks the key, an
-    /// array the index, or a value is no object or array.
+    /// Returns the value at the end of the path. Returns `nil` if the path leads to a key or an
+    /// index that is missing, or through a value that is neither an object nor an array.
     ///
     /// - Complexity: O(*bytes* × *length of the path*), and mostly O(*bytes*).
-    mutating func find(
-        _ count: Int, _ step: (Int) -> Step
+    mutating func find<Key: Sequence<UInt8>>(
+        _ path: some Sequence<Step<Key>>
     ) throws(Malformed) -> Found? {
-        for level in 0..<count {
+        for step in path {
             let isInside =
-                switch step(level) {
+                switch step {
                 case .key(let key): try enterObject(at: key)
                 case .index(let index): try enterArray(at: index)
                 }
@@ -57,7 +57,7 @@ struct JSONScanner {
     // MARK: Steps
 
     /// Moves to the value of a key. Moves behind the value here if it lacks the key.
-    mutating func enterObject(
+    private mutating func enterObject(
         at wanted: some Sequence<UInt8>
     ) throws(Malformed) -> Bool {
         guard try next() == UInt8(ascii: "{") else {
@@ -78,7 +78,7 @@ struct JSONScanner {
     }
 
     /// Moves to an element. Moves behind the value here if it lacks the element.
-    mutating func enterArray(at index: Int) throws(Malformed) -> Bool {
+    private mutating func enterArray(at index: Int) throws(Malformed) -> Bool {
         guard try next() == UInt8(ascii: "[") else {
             try skip()
             return false
@@ -114,7 +114,7 @@ struct JSONScanner {
 
     // MARK: Values
 
-    mutating func value() throws(Malformed) -> Found {
+    private mutating func value() throws(Malformed) -> Found {
         switch try next() {
         case UInt8(ascii: "\""):
             let (range, isPlain) = try string()

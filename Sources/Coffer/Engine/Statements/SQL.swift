@@ -252,14 +252,20 @@ extension String {
         return inDoubleQuotes
     }
 
-    /// In double quotes, with every `"` doubled. Goes scalar by scalar, because a quote and a
-    /// combining mark after it are one `Character`.
-    var inDoubleQuotes: String {
-        var quoted = "\""
+    /// As a name: in double quotes, with every `"` doubled.
+    var inDoubleQuotes: String { quoted(by: "\"") }
+
+    /// As a string literal: in single quotes, with every `'` doubled.
+    var inSingleQuotes: String { quoted(by: "'") }
+
+    /// Goes scalar by scalar, because a quote and a combining mark after it are one `Character`.
+    private func quoted(by quote: Unicode.Scalar) -> String {
+        var quoted = String.UnicodeScalarView([quote])
         for scalar in unicodeScalars {
-            if scalar == "\"" { quoted += "\"" }
-            quoted.unicodeScalars.append(scalar)
+            if scalar == quote { quoted.append(quote) }
+            quoted.append(scalar)
         }
-        return quoted + "\""
+        quoted.append(quote)
+        return String(quoted)
     }
 }

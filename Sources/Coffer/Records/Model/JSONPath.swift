@@ -28,6 +28,8 @@ public struct JSONPath: Sendable, Hashable {
     ///   - column: The name of the column: the coding key of the record's property.
     ///   - first: The first step from the column's value.
     ///   - others: The further steps, in order.
+    /// - Note: The verb that uses the place throws `.misuse` if there is no column of JSON of that
+    ///   name, for a negative index, and for a key with NUL.
     public init(_ column: String, _ first: Step, _ others: Step...) {
         self.column = column
         steps = [first] + others
@@ -56,8 +58,10 @@ struct JSONPlace: Sendable {
     /// The value, as a call of Coffer's function. It has no arguments, so that SQLite recognises
     /// the expression of an index.
     ///
-    /// - Throws: `.misuse` for a key that SQL text cannot have.
+    /// - Throws: `.misuse` for an object, an array or a `Decimal`, for a key that SQL text cannot
+    ///   have, and for a negative index.
     func sql() throws(StoreError) -> SQL {
+        try requireComparable()
         var terms = [plan.qualifiedColumns[position]]
         for step in steps {
             switch step {
@@ -67,7 +71,7 @@ struct JSONPlace: Sendable {
                         .misuse, "a key of a JSON path contains NUL", table: plan.table,
                         column: plan.columns[position].name)
                 }
-                terms.append(Self.literal(of: key))
+                terms.append(key.inSingleQuotes)
             case .index(let index):
                 guard index >= 0 else {
                     throw StoreError(
@@ -84,23 +88,11 @@ struct JSONPlace: Sendable {
         return sql
     }
 
-    /// Scalar by scalar, because a quote with a combining mark is another character.
-    private static func literal(of key: String) -> String {
-        var literal = "'"
-        for scalar in key.unicodeScalars {
-            if scalar == "'" { literal += "'" }
-            literal.unicodeScalars.append(scalar)
-        }
-        return literal + "'"
-    }
-
     /// The value that the function finds where a property has this one.
     ///
-    /// - Throws: `.misuse` for an object, an array or a `Decimal`, `.mismatch` for a value that
-    ///   cannot be encoded or does not fit 64 bits.
+    /// - Throws: `.misuse` for an object or an array, `.mismatch` for a value that cannot be
+    ///   encoded or does not fit 64 bits.
     func value<V: Encodable>(_ value: V) throws(StoreError) -> Value {
-        try requireComparable(kind(of: V.self))
-        try requireComparable(kind(of: type))
         let json: [UInt8]
         do {
             json = Array(try JSONText.data(value))
@@ -109,7 +101,7 @@ struct JSONPlace: Sendable {
                 .mismatch, "a value in a condition could not be encoded as JSON",
                 table: plan.table, column: name, cause: error)
         }
-        guard let value = JSONScanner.value(of: json) else { throw notComparable() }
+        guard let value = try? JSONScanner.value(of: json) else { throw notComparable() }
         // Such an integer would be rounded.
         if case .real = value, !json.contains(where: { "eE.".utf8.contains($0) }) {
             throw StoreError.outOfRange(Int64.self).with(table: plan.table, column: name)
@@ -119,8 +111,6 @@ struct JSONPlace: Sendable {
 
     /// - Throws: `.misuse` for a type whose JSON sorts differently from its values.
     func requireOrder() throws(StoreError) {
-        let kind = kind(of: type)
-        try requireComparable(kind)
         guard kind != .data else {
             throw StoreError(
                 .misuse, "bytes are base64 in JSON, which sorts differently from their values",
@@ -128,12 +118,12 @@ struct JSONPlace: Sendable {
         }
     }
 
-    private func kind(of type: Any.Type) -> ValueKind? {
+    private var kind: ValueKind? {
         let plain = (type as? any OptionalValue.Type)?.wrapped ?? type
         return ScalarEncoder.shape(of: plain)?.kind
     }
 
-    private func requireComparable(_ kind: ValueKind?) throws(StoreError) {
+    private func requireComparable() throws(StoreError) {
         // The function finds NULL for an object and an array, as for a missing value.
         let refused: [ValueKind] = [.decimal, .bytes, .keyed, .unkeyed]
         if let kind, refused.contains(kind) { throw notComparable() }
@@ -148,34 +138,29 @@ struct JSONPlace: Sendable {
 }
 
 extension JSONScanner {
-    /// The value that `coffer_json` finds in a text; `nil` for an object, an array, or a text that
-    /// is not JSON.
-    static func value(of json: [UInt8], _ steps: [JSONPath.Step] = []) -> Value? {
-        json.withUnsafeBytes { bytes in
+    /// The value that `coffer_json` finds in a text; `nil` for an object or an array.
+    ///
+    /// - Throws: `Malformed` if the text is not JSON up to the value.
+    static func value(of json: [UInt8], _ steps: [JSONPath.Step] = []) throws -> Value? {
+        try json.withUnsafeBytes { bytes in
             var scanner = JSONScanner(bytes)
-            guard let found = try? scanner.find(steps) else { return .null }
+            let found = try scanner.find(
+                steps.lazy.map { step -> Step<String.UTF8View> in
+                    switch step {
+                    case .key(let key): .key(key.utf8)
+                    case .index(let index): .index(index)
+                    }
+                })
             switch found {
-            case .null: return .null
+            case nil, .null: return .null
             case .bool(let value): return .integer(value ? 1 : 0)
             case .number(let range):
-                return try? number(UnsafeRawBufferPointer(rebasing: bytes[range]))
+                return try number(UnsafeRawBufferPointer(rebasing: bytes[range]))
             case .string(let range, _):
-                let text = try? unescaped(UnsafeRawBufferPointer(rebasing: bytes[range]))
-                return text.map { .text(String(decoding: $0, as: UTF8.self)) }
+                let text = try unescaped(UnsafeRawBufferPointer(rebasing: bytes[range]))
+                return .text(String(decoding: text, as: UTF8.self))
             case .container: return nil
             }
         }
-    }
-
-    private mutating func find(_ steps: [JSONPath.Step]) throws(Malformed) -> Found? {
-        for step in steps {
-            let isInside =
-                switch step {
-                case .key(let key): try enterObject(at: key.utf8)
-                case .index(let index): try enterArray(at: index)
-                }
-            guard isInside else { return nil }
-        }
-        return try value()
     }
 }

@@ -96,7 +96,7 @@ public struct Index<R: Record>: Sendable {
     ///   - isUnique: As for an index of properties. Values that are missing or `null` are NULL.
     ///   - condition: As for an index of properties.
     ///   - name: As for an index of properties.
-    /// - Complexity: A write computes each value anew, in O(*bytes of the JSON*).
+    /// - Complexity: Each write of a row computes the values again, in O(*bytes of the JSON*).
     public init(
         cofferOnly path: PartialKeyPath<R> & Sendable, _ others: (PartialKeyPath<R> & Sendable)...,
         isUnique: Bool = false, where condition: Condition<R>? = nil, name: String? = nil

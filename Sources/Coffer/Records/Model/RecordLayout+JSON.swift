@@ -90,8 +90,9 @@ extension RecordPlan {
                 Mirror(reflecting: sample).children
                 .first { $0.label == property.label }?.value as? any Encodable
             guard let value, let alone = json(value) else { return false }
-            let expected = JSONScanner.value(of: alone)
-            guard JSONScanner.value(of: object, [.key(key)]) == expected else { return false }
+            let expected = try? JSONScanner.value(of: alone)
+            let found = try? JSONScanner.value(of: object, [.key(key)])
+            guard found == expected else { return false }
         }
         return true
     }

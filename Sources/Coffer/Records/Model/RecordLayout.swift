@@ -107,6 +107,13 @@ struct RecordLayout: Sendable {
     }
 }
 
+/// The place of a property in the rows of its table.
+enum PropertyPlace {
+    /// The column at a position.
+    case column(Int)
+    case json(JSONPlace)
+}
+
 extension RecordPlan {
     /// The index in `columns`, from 0, of the column that a key path names. Throws `.misuse` if it
     /// names none: it is neither a stored property nor in `static var columns`.
@@ -115,8 +122,17 @@ extension RecordPlan {
         throw noColumn(of: path)
     }
 
-    /// The same; `nil` if the key path names no column.
-    func positionIfAny<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int? {
+    /// The column that a key path names, or its place inside the JSON of a column.
+    ///
+    /// - Throws: As `position(of:)`, if it names neither.
+    func place<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> PropertyPlace {
+        if let position = try positionIfAny(of: path) { return .column(position) }
+        if let place = try jsonPlace(of: path) { return .json(place) }
+        throw noColumn(of: path)
+    }
+
+    /// The position; `nil` if the key path names no column.
+    private func positionIfAny<R: Record>(of path: PartialKeyPath<R>) throws(StoreError) -> Int? {
         if let name = R.columns[path] {
             guard let position = columns.firstIndex(where: { $0.name == name }) else {
                 let names = columns.map(\.name)
@@ -135,7 +151,7 @@ extension RecordPlan {
         return try currentLayout(R.self).column(offset: offset, type: type)
     }
 
-    func noColumn<R: Record>(of path: PartialKeyPath<R>) -> StoreError {
+    private func noColumn<R: Record>(of path: PartialKeyPath<R>) -> StoreError {
         StoreError(
             .misuse,
             "the key path \(String(reflecting: path)) names no column of \(typeName)",

@@ -150,13 +150,16 @@ struct TableDeclaration: Sendable {
                     .map(\.name).joined(separator: "_")
             }
             for path in index.paths {
-                if let place = try jsonPlace(of: path, in: index, plan) {
-                    expressions.append(try place.sql())
-                    names.append(place.name.replacing(".", with: "_"))
-                } else {
-                    let position = try plan.position(of: path)
+                let place = try plan.place(of: path)
+                try require(place, fits: index, plan)
+                switch place {
+                case .column(let position):
                     positions.append(position)
                     names.append(plan.columns[position].name)
+                case .json(let place):
+                    try place.requireOrder()
+                    expressions.append(try place.sql())
+                    names.append(place.name.replacing(".", with: "_"))
                 }
             }
             let name = index.name ?? (["index", plan.table] + names).joined(separator: "_")
@@ -169,32 +172,25 @@ struct TableDeclaration: Sendable {
         return indexes
     }
 
-    /// The place of a key path into JSON; `nil` for a column.
-    ///
-    /// - Throws: `.misuse` if it leads into JSON, and the index does not consent that no other
-    ///   program writes the table, or the other way round.
-    private static func jsonPlace<R: Record>(
-        of path: PartialKeyPath<R>, in index: Index<R>, _ plan: RecordPlan
-    ) throws(StoreError) -> JSONPlace? {
-        let isColumn = try plan.positionIfAny(of: path) != nil
-        let place = isColumn ? nil : try plan.jsonPlace(of: path)
-        guard index.isOfJSON else {
-            guard let place else { return nil }
+    /// - Throws: `.misuse` for a place in JSON, if the index does not consent that no other program
+    ///   writes the table, and for a column, if it does.
+    private static func require<R: Record>(
+        _ place: PropertyPlace, fits index: Index<R>, _ plan: RecordPlan
+    ) throws(StoreError) {
+        switch place {
+        case .json(let place) where !index.isOfJSON:
             throw StoreError(
                 .misuse,
                 "an index of \(place.name) needs a function of Coffer, so that no other program "
                     + "can write the table",
                 hint: "If that is fine, write Index(cofferOnly: …).", table: plan.table,
                 column: plan.columns[place.position].name)
-        }
-        guard !isColumn else {
+        case .column where index.isOfJSON:
             throw StoreError(
                 .misuse, "an index that is only for Coffer names a column",
                 hint: "Write Index(…) for an index of columns.", table: plan.table)
+        default: break
         }
-        guard let place else { throw plan.noColumn(of: path) }
-        try place.requireOrder()
-        return place
     }
 
     private static func resolve<R: Record>(

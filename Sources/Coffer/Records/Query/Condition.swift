@@ -261,13 +261,14 @@ struct ConditionColumn {
 extension RecordPlan {
     /// The column of a key path, or its place inside the JSON of a column.
     ///
-    /// - Throws: As `position(of:)`.
+    /// - Throws: As `place(of:)`, and as `sql()` of a place in JSON.
     func conditionColumn<R: Record>(
         of path: PartialKeyPath<R>
     ) throws(StoreError) -> ConditionColumn {
-        if let position = try positionIfAny(of: path) { return ConditionColumn(self, at: position) }
-        if let place = try jsonPlace(of: path) { return try ConditionColumn(place) }
-        throw noColumn(of: path)
+        switch try place(of: path) {
+        case .column(let position): ConditionColumn(self, at: position)
+        case .json(let place): try ConditionColumn(place)
+        }
     }
 }
 

@@ -58,22 +58,15 @@ public struct Grouping<R: Record, each Key: Codable>: Sendable {
     ) -> Grouping {
         var grouping = self
         var term = OrderTerm(path, order)
-        let isInside = term.position == nil
-        if let position = term.position, case .success(let keys) = keys {
+        if term.column.failure == nil, case .success(let keys) = keys {
             // The same as in GROUP BY, so that SQLite need not sort again.
             term =
-                keys.contains(position)
+                term.position.map(keys.contains) == true
                 ? OrderTerm(sql: "\(term.column) COLLATE BINARY", order)
                 : OrderTerm(
                     failure: StoreError(
                         .misuse, "the groups have no value of \(String(reflecting: path))",
                         hint: "Order by a property that makes the groups, or by an aggregate."))
-        }
-        if isInside, term.column.failure == nil {
-            term = OrderTerm(
-                failure: StoreError(
-                    .misuse, "the groups have no value inside of JSON",
-                    hint: "Order by a property that makes the groups, or by an aggregate."))
         }
         grouping.order.append(term)
         return grouping

@@ -9,16 +9,14 @@ struct OrderTerm: Sendable {
     init<R: Record>(_ path: PartialKeyPath<R>, _ order: QueryOrder) {
         do throws(StoreError) {
             let plan = try RecordPlan.of(R.self)
-            guard let position = try plan.positionIfAny(of: path) else {
-                guard let place = try plan.jsonPlace(of: path) else {
-                    throw plan.noColumn(of: path)
-                }
+            switch try plan.place(of: path) {
+            case .column(let position):
+                try plan.requireOrder(of: position)
+                self.init(plan, at: position, order)
+            case .json(let place):
                 try place.requireOrder()
                 self.init(sql: try place.sql(), order)
-                return
             }
-            try plan.requireOrder(of: position)
-            self.init(plan, at: position, order)
         } catch {
             self.init(failure: error)
         }

@@ -137,7 +137,7 @@ extension Connection {
             guard !value.utf8.contains(0) else {
                 throw StoreError(.mismatch, "a default text contains NUL, which would end it")
             }
-            return Self.literal(of: value)
+            return value.inSingleQuotes
         case .integer(let integer): text = String(integer)
         case .real(let real):
             guard !real.isNaN else {
@@ -151,16 +151,6 @@ extension Connection {
                 hint: "Choose a number of at most 15 digits.")
         }
         return text
-    }
-
-    /// Scalar by scalar, as in a quoted name.
-    private static func literal(of text: String) -> String {
-        var literal = "'"
-        for scalar in text.unicodeScalars {
-            if scalar == "'" { literal += "'" }
-            literal.unicodeScalars.append(scalar)
-        }
-        return literal + "'"
     }
 
     private static func literal(of data: Data) -> String {
